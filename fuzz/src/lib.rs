@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use backout_capture::live::Request;
 use backout_drivers::command::{framed, weighed};
-use backout_drivers::file::FileDriver;
+use backout_drivers::file::{FileDriver, Files as _};
 use backout_model::ports::{
     ContentsError, Depots, Driver as _, OnConflict, ReadContents, WriteContents,
 };

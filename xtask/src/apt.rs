@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 16] = [
+const NEEDED: [(&str, &str); 19] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -21,7 +21,11 @@ const NEEDED: [(&str, &str); 16] = [
     ("pgrep", "procps"),
     ("nginx", "nginx-light"),
     ("redis-server", "redis-server"),
+    ("mariadbd", "mariadb-server"),
+    ("openssl", "openssl"),
     ("pdns_server", "pdns-server"),
+    // It installs the coding agents into `target/agents`.
+    ("npm", "npm"),
 ];
 
 /// A file that the tests use, and the package that brings it.
@@ -39,10 +43,9 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// Programs that tests run under our watch if they are here. Without one, its test says so.
-const WANTED: [(&str, &str); 4] = [
+const WANTED: [(&str, &str); 3] = [
     ("rsync", "rsync"),
     ("sqlite3", "sqlite3"),
-    ("npm", "npm"),
     ("bindfs", "bindfs"),
 ];
 

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | fuzz | mutants | bench | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | fuzz | mutants | bench | python | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
@@ -8,6 +8,7 @@ mod demo;
 mod fuzz;
 mod links;
 mod mutants;
+mod python;
 mod run;
 mod tidy;
 mod transparent;
@@ -31,9 +32,11 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   mutants  change the code of undo, redo and recovery on purpose, and see that a test notices; [PART/OF] (hours)
   bench    measure against what a user would do instead, write docs/benchmarks.md
+           bench against PATH: two builds side by side, where PATH is the program of the other one; a number says how many rounds
            bench commands: what `run` and `try` cost (minutes); with words, only the works that have one in their name
            bench --peers: the race against other tools, which it installs into target/peers (half an hour)
            bench long: a store with a million records (a quarter of an hour)
+  python   build the wheel, and run the tests of the Python package with it and with the agent frameworks (minutes)
   demo     show the main job in a temporary directory; --picture FILE draws it";
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Some("mutants") => mutants::mutants(&rest),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
+        Some("python") => python::wheel(),
         Some("demo") => demo::demo(&rest),
         _ => Err(USAGE.to_owned()),
     };
@@ -170,7 +174,8 @@ fn test(filters: &[String]) -> Result<(), String> {
             "--features",
             "backout-cli/testing",
         ]),
-    )])
+    )])?;
+    python::test()
 }
 
 fn damage() -> Result<(), String> {

@@ -277,6 +277,11 @@ impl Driver for HandlerDriver {
         Ok(PreparedUndo { prepared, outcomes })
     }
 
+    fn answered_by(&self, effect: &Effect) -> Result<Option<String>, DriverError> {
+        let made: HandledRecipe = effect.recipe.read(VERSION)?;
+        Ok((!made.is_answer).then(|| format!("{}, by its handler", self.0.name())))
+    }
+
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
         let it: HandledRecipe = effect.recipe.read(VERSION)?;
         Ok(Outline::of(vec![it.target]))

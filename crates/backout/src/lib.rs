@@ -30,6 +30,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backout_drivers::file::FileRequest;
+use backout_drivers::local;
 use backout_engine::{
     Context, Engine, EngineError, Finished, Report, Settings, UndoOptions, UndoReport, UndoWhat,
 };
@@ -68,7 +69,7 @@ impl Backout {
     /// Opens a state directory with settings of your own: retention, waiting times, gates.
     pub fn with(settings: Settings) -> Result<Self, Failure> {
         Ok(Self {
-            engine: Arc::new(Engine::open(settings)?),
+            engine: Arc::new(Engine::open(settings, local)?),
         })
     }
 
@@ -77,7 +78,7 @@ impl Backout {
         settings: Settings,
         handlers: Vec<Arc<dyn CompensationHandler>>,
     ) -> Result<Self, Failure> {
-        let mut engine = Engine::open(settings)?;
+        let mut engine = Engine::open(settings, local)?;
         for handler in handlers {
             engine.register(Arc::new(handler::HandlerDriver(handler)))?;
         }

@@ -17,7 +17,10 @@ const BLOCK: usize = 5;
 
 /// Writes 4 KiB over an existing 4 KiB, bare and protected, in turns.
 pub(crate) fn small(directory: &Path) -> Result<Vec<Row>, Failure> {
-    let engine = Engine::open(Settings::new(directory.join("state")))?;
+    let engine = Engine::open(
+        Settings::new(directory.join("state")),
+        backout_drivers::local,
+    )?;
     let (bare, protected) = (directory.join("bare"), directory.join("protected"));
     fs::write(&bare, content(0))?;
     fs::write(&protected, content(0))?;
@@ -54,7 +57,7 @@ pub(crate) fn small(directory: &Path) -> Result<Vec<Row>, Failure> {
 pub(crate) fn large(directory: &Path) -> Result<Vec<Row>, Failure> {
     let mut settings = Settings::new(directory.join("state"));
     settings.retention.store_bytes_max = u64::MAX; // what is kept here is not the question
-    let engine = Engine::open(settings)?;
+    let engine = Engine::open(settings, backout_drivers::local)?;
     let mut rows = Vec::new();
     for (name, size) in [
         ("1 MiB", 1 << 20),

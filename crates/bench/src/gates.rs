@@ -80,7 +80,7 @@ fn whole_gate(directory: &Path) -> Result<Row, Failure> {
                 Arc::new(Watches::new(paths)),
             ];
         }
-        Ok(Engine::open(settings)?)
+        Ok(Engine::open(settings, backout_drivers::local)?)
     };
     let contenders = [
         (engine(false)?, free.join("a.json")),

@@ -1,11 +1,12 @@
 //! Measures the promises of the design in one run, against what a user would do instead, and writes
 //! `docs/benchmarks.md`.
 //!
-//! `bench` measures the promises, `bench commands` what `run` and `try` cost (`commands`), `bench --peers` runs the race against others (`peers/`), `bench
+//! `bench against PATH` compares two builds side by side (`against`), `bench` measures the promises, `bench commands` what `run` and `try` cost (`commands`), `bench --peers` runs the race against others (`peers/`), `bench
 //! long` looks at a store with a long life (`long/`); each rewrites its own section of
 //! the document. Machines differ and are shared: contenders are interleaved and ratios of medians are reported. Nothing here is
 //! asserted; a promise that is missed is printed as missed.
 
+mod against;
 mod commands;
 mod durable;
 mod gates;
@@ -13,6 +14,7 @@ mod long;
 mod peers;
 mod process;
 mod report;
+mod sandbox;
 mod sizes;
 mod syncs;
 
@@ -45,6 +47,7 @@ fn measure() -> Result<(), Failure> {
     let (first, rest) = chosen.split_first().unzip();
     let rest = rest.unwrap_or_default();
     match first.map(String::as_str) {
+        Some("against") => against::measure(place.path(), rest),
         Some("commands") => commands::measure(place.path(), rest),
         Some("--peers") => peers::measure(place.path(), rest),
         Some("long") => long::measure(place.path(), rest),
@@ -56,13 +59,14 @@ fn measure() -> Result<(), Failure> {
 /// Words after `bench` choose measurements by name; the report is written only when all were made.
 fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
     let mut report = Report::default();
-    let measurements: [(&str, Measurement); 6] = [
+    let measurements: [(&str, Measurement); 7] = [
         ("durable writes of 4 KiB", durable::small),
         ("replacing large files", durable::large),
         ("fifty edits", sizes::fifty_edits),
         ("a thousand operations", sizes::thousand_operations),
         ("syncs", syncs::count),
         ("gates", gates::measure),
+        ("sandbox and workspace", sandbox::measure),
     ];
     for (name, measurement) in measurements {
         if !chosen.is_empty() && !chosen.iter().any(|word| name.contains(word.as_str())) {

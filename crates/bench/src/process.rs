@@ -84,11 +84,14 @@ fn text_of(file: &mut fs::File) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Builds the real program and gives its place.
+/// Builds the real program and gives its place. The tests take the one that the other tests use: nothing is built twice.
 pub(crate) fn backout() -> Result<PathBuf, Failure> {
+    let of_tests = target_dir().join("debug").join("backout");
+    if cfg!(debug_assertions) && of_tests.is_file() {
+        return Ok(fs::canonicalize(of_tests)?);
+    }
     let mut build = cargo();
     build.args(["build", "--quiet", "--package", "backout-cli"]);
-    // The tests take the program that the other tests use, with the same features: nothing is built twice.
     let profile = if cfg!(debug_assertions) {
         build.args(["--features", "testing"]);
         "debug"

@@ -11,7 +11,10 @@ use crate::report::Row;
 
 /// Fifty one-line edits of a file of 10 KiB, then compaction.
 pub(crate) fn fifty_edits(directory: &Path) -> Result<Vec<Row>, Failure> {
-    let engine = Engine::open(Settings::new(directory.join("state")))?;
+    let engine = Engine::open(
+        Settings::new(directory.join("state")),
+        backout_drivers::local,
+    )?;
     let path = directory.join("config.rs");
     let mut lines: Vec<String> = (0..1000).map(line).scan(0, fits).collect();
     fs::write(&path, text(&lines))?;
@@ -36,7 +39,7 @@ pub(crate) fn fifty_edits(directory: &Path) -> Result<Vec<Row>, Failure> {
 /// A thousand operations on a hundred files, with a checkpoint every ten.
 pub(crate) fn thousand_operations(directory: &Path) -> Result<Vec<Row>, Failure> {
     let state = directory.join("state");
-    let engine = Engine::open(Settings::new(&state))?;
+    let engine = Engine::open(Settings::new(&state), backout_drivers::local)?;
     for number in 0..1000 {
         let path = directory.join(format!("file-{}", number % 100));
         let content = format!("{}\nversion {number}\n", line(number).repeat(20));

@@ -106,6 +106,26 @@ pub(crate) struct GlobalArgs {
     pub(crate) color: Color,
 }
 
+impl GlobalArgs {
+    /// What a hook takes: nothing is typed but perhaps where the state is.
+    pub(crate) const fn of_hook(state_dir: Option<PathBuf>) -> Self {
+        Self {
+            state_dir,
+            agent: None,
+            task: None,
+            depends_on: Vec::new(),
+            once: None,
+            strategy: None,
+            cap: None,
+            json: false,
+            verbose: false,
+            quiet: true,
+            no_pager: true,
+            color: Color::Never,
+        }
+    }
+}
+
 /// How writes are to be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Asked {

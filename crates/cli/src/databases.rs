@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use backout_engine::{Context, Engine, EngineError};
 use backout_model::{AgentId, Operation, OperationId};
-use backout_remote::postgres::{Act, Connection, Foreign, PostgresError, PostgresRequest, is_url};
-use backout_remote::rows::Place;
+use backout_remote::rows::{Act, Foreign, Kind, Place, RowsError, RowsRequest, connect};
 use backout_storage::{Database, databases, write_databases};
 
 use crate::failure::Failure;
@@ -61,7 +60,8 @@ impl Session {
     /// Gives the variables by which a command hands its operation on to a database: those end with its name.
     pub(crate) fn database_variables(&self) -> Vec<(OsString, OsString)> {
         let all = self.databases().unwrap_or_default();
-        if !all.iter().any(|it| is_url(&it.url)) {
+        let is_postgres = |it: &Database| Kind::of(&it.url) == Some(Kind::Postgres);
+        if !all.iter().any(is_postgres) {
             return Vec::new();
         }
         let guest = self.asked.as_ref();
@@ -87,7 +87,7 @@ impl Session {
     /// Takes up what other clients did in all databases, and says which could not be asked.
     pub(crate) fn sync_databases(&mut self) {
         let all = self.databases().unwrap_or_default();
-        for database in all.iter().filter(|it| is_url(&it.url)) {
+        for database in &all {
             if let Err(failure) = self.sync_database(database, ON_THE_WAY) {
                 let why = said(failure);
                 let name = &database.name;
@@ -104,7 +104,7 @@ impl Session {
         database: &Database,
         within: Duration,
     ) -> Result<Vec<OperationId>, Failure> {
-        let mut connection = Connection::open(&database.url, within).map_err(driver)?;
+        let mut connection = connect(&database.url, within).map_err(driver)?;
         let place = connection.identity().map_err(driver)?;
         let foreign = connection.foreign().map_err(driver)?;
         drop(connection);
@@ -125,7 +125,7 @@ impl Session {
     /// Lets go of what the logs of all databases hold for operations that are not kept any more.
     pub(crate) fn prune_databases(&mut self) {
         let all = self.databases().unwrap_or_default();
-        for database in all.iter().filter(|it| is_url(&it.url)) {
+        for database in &all {
             if let Err(failure) = self.prune_database(database) {
                 let (name, why) = (&database.name, said(failure));
                 let note = format!("the log of {name} could not be pruned now: {why}");
@@ -137,7 +137,7 @@ impl Session {
     /// Lets go of what the log of a database holds for operations that are not kept any more.
     pub(crate) fn prune_database(&mut self, database: &Database) -> Result<u64, Failure> {
         let engine = self.engine()?;
-        let mut connection = Connection::open(&database.url, ON_THE_WAY).map_err(driver)?;
+        let mut connection = connect(&database.url, ON_THE_WAY).map_err(driver)?;
         let mut gone = Vec::new();
         for name in connection.marked().map_err(driver)? {
             let Ok(id) = name.parse::<OperationId>() else {
@@ -180,12 +180,12 @@ fn take_up(
         ..Context::default()
     };
     let Foreign { xact, summary, .. } = foreign;
-    let request = PostgresRequest::new(place.clone(), None, Act::Adopt { xact, summary });
+    let request = RowsRequest::new(place.clone(), None, Act::Adopt { xact, summary });
     Ok(engine.for_caller(context).write(&request)?.id)
 }
 
 /// Says what a database said.
-pub(crate) fn driver(error: PostgresError) -> Failure {
+pub(crate) fn driver(error: RowsError) -> Failure {
     Failure::Engine(EngineError::Driver(error.into()))
 }
 

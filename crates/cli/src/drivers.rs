@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use backout_engine::{Engine, EngineError};
 use backout_remote::http::HttpDriver;
+use backout_remote::mysql::MysqlDriver;
 use backout_remote::postgres::PostgresDriver;
 use backout_remote::redis::RedisDriver;
 
 /// Makes them known to an engine, so that it can carry out their requests and recipes.
 pub(crate) fn register(engine: &mut Engine) -> Result<(), EngineError> {
     let store = engine.shared_store();
-    engine.register(Arc::new(PostgresDriver))?;
+    engine.register(Arc::new(PostgresDriver::default()))?;
+    engine.register(Arc::new(MysqlDriver::default()))?;
     engine.register(Arc::new(HttpDriver::new(Arc::clone(&store) as _)))?;
     engine.register(Arc::new(RedisDriver::new(
         Arc::clone(&store) as _,

@@ -15,6 +15,24 @@ pub(crate) const TASK: &str = "BACKOUT_TASK";
 /// The running command that a program is part of; `backout run` sets it.
 pub(crate) const RUN: &str = backout_engine::RUN_VARIABLE;
 
+/// The conversation of an agent that a shell belongs to; its plugin sets it.
+pub(crate) const SESSION: &str = "BACKOUT_SESSION";
+
+/// The agent's name for the call that a shell is; its plugin sets it.
+pub(crate) const CALL: &str = "BACKOUT_CALL";
+
+/// What Claude Code runs each shell command by.
+pub(crate) const CLAUDE_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
+
+/// What bash reads before a command that it is given as an argument.
+pub(crate) const BASH_ENV: &str = "BASH_ENV";
+
+/// The user's shell.
+pub(crate) const SHELL: &str = "SHELL";
+
+/// The process of Claude Code, in its hooks.
+pub(crate) const CLAUDE_PID: &str = "CLAUDE_PID";
+
 /// How much the store may hold; `--cap` wins over it.
 pub(crate) const CAP_BYTES: &str = "BACKOUT_CAP_BYTES";
 

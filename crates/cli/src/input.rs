@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use backout_drivers::file::{FileError, Source};
+use backout_drivers::file::Source;
 use backout_engine::{EngineError, Report};
 use backout_model::ports::Progress as _;
+use backout_model::ports::Stopped;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -62,7 +63,7 @@ impl<'b> Stdin<'b> {
     /// Says why it was not read to its end.
     fn unread(&self, error: &io::Error) -> Report {
         if self.bar.is_stopped() {
-            return EngineError::from(FileError::Stopped).into();
+            return EngineError::from(Stopped).into();
         }
         unread("standard input", error)
     }

@@ -163,10 +163,15 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         Subcommand::Task(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Failed(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Rollout(args) => unless(args.only_looks(), DECIDES),
-        Subcommand::Approve(_) | Subcommand::Reject(_) => {
+        Subcommand::Notice(_) | Subcommand::Approve(_) | Subcommand::Reject(_) => {
             Some("what waits for a decision is decided outside")
         }
         Subcommand::Commit(_) | Subcommand::Rollback(_) => Some(DECIDES),
+        Subcommand::Init(args) => unless(
+            args.only_looks(),
+            "what protects an agent is decided outside",
+        ),
+        Subcommand::Hook(_) => Some("what an agent does inside of a command is recorded already"),
         Subcommand::Recover(args) => unless(!args.decides(), DECIDES),
         Subcommand::Gc(args) => unless(
             args.only_looks(),

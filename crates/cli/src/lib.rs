@@ -8,6 +8,7 @@
 
 mod accounts;
 mod advice;
+mod agents;
 mod args;
 mod batch;
 mod commands;
@@ -18,6 +19,7 @@ mod failure;
 mod graph;
 mod input;
 mod inside;
+mod lineage;
 mod paths;
 mod place;
 mod session;
@@ -42,6 +44,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     // Inside of `backout run` nothing may write our state; outside somebody does it for us.
     let words = arguments.get(1..).unwrap_or_default();
+    if let Some(asked) = agents::asked(words) {
+        return agents::answer(asked);
+    }
     let is_json = arguments.iter().any(|argument| argument == "--json");
     let outside = match inside::ask(words) {
         inside::Way::Here(asked) => asked,

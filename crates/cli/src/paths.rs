@@ -121,6 +121,18 @@ fn is_end(character: char) -> bool {
     character.is_whitespace() || "`'\"):,".contains(character)
 }
 
+/// Gives directories by their real paths.
+pub(crate) fn directories(roots: &[PathBuf]) -> Result<Vec<TargetPath>, Report> {
+    let mut found = Vec::new();
+    for root in roots {
+        let real = root.canonicalize().ok().filter(|real| real.is_dir());
+        let target = real.and_then(|real| TargetPath::new(real).ok());
+        let no_directory = || Report::refused(format!("`{}` is not a directory", root.display()));
+        found.push(target.ok_or_else(no_directory)?);
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

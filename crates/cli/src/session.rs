@@ -5,11 +5,12 @@ use std::sync::Arc;
 use backout_capture::live::Guest;
 use backout_drivers::config::ConfigRequest;
 use backout_drivers::file::{FileError, FileRequest};
+use backout_drivers::local;
 use backout_engine::{
-    Call, Command, Context, Engine, EngineError, ErrorCode, Reply, Report, Settings, SystemClock,
-    Typed, UndoReport, WriteRequest,
+    Call, Command, Context, Engine, EngineError, ErrorCode, Forebear, Reply, Report, Settings,
+    SystemClock, Typed, UndoReport, WriteRequest,
 };
-use backout_gates::{Content, Hooks, Irreversible, Paths, Watches, WaveProbe};
+use backout_gates::{Content, Hooks, Irreversible, Keeper, Paths, Watches, WaveProbe};
 use backout_model::ports::{Clock as _, Progress};
 use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
@@ -20,6 +21,7 @@ use crate::commands::gc::parse_size;
 use crate::drivers;
 use crate::env_vars;
 use crate::failure::Failure;
+use crate::lineage;
 use crate::paths::Here;
 use crate::show;
 use crate::show::undo::Asked;
@@ -50,6 +52,8 @@ pub(crate) struct Session {
     words: Option<Digest>,
     /// The running command that we are part of.
     within: Option<OperationId>,
+    /// Whom we descend from, if that is asked for.
+    forebears: Vec<Forebear>,
     /// What is known of the caller, if it is inside of a command and this is done for it.
     pub(crate) asked: Option<Guest>,
     bar: Arc<Bar>,
@@ -76,6 +80,7 @@ impl Session {
             needs_no_store: false,
             words: None,
             within: None,
+            forebears: Vec::new(),
             asked,
             bar,
         }
@@ -105,9 +110,9 @@ impl Session {
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         let settings = self.settings()?;
         let mut engine = if self.needs_no_store {
-            Engine::open_to_look(settings)?
+            Engine::open_to_look(settings, local)?
         } else {
-            Engine::open(settings)?
+            Engine::open(settings, local)?
         };
         drivers::register(&mut engine)?;
         Ok(engine.for_caller(self.context()?))
@@ -121,14 +126,31 @@ impl Session {
             asked: self.words,
             depends_on: references(&self.global.depends_on)?,
             strategy: self.global.strategy.map(Strategy::from),
+            prompt: None,
             within: self.within,
             is_inside: self.asked.is_some(),
+            forebears: self.forebears.clone(),
         })
+    }
+
+    /// Looks whom this process descends from: who decides must not be who asked.
+    pub(crate) fn look_up_forebears(&mut self) {
+        self.forebears = lineage::forebears();
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::new(state_dir(self.global.state_dir.as_deref())?);
-        let paths = Arc::new(Paths::new(own_rules(), home()));
+        let mut paths = rules();
+        // Who asks from inside of a command has it done outside, where nothing stays behind.
+        if self.asked.is_none()
+            && self.within.is_none()
+            && let Ok(program) = std::env::current_exe()
+        {
+            let state = settings.state_dir.clone().into_os_string();
+            let arguments = vec!["--state-dir".into(), state, "notice".into()];
+            paths = paths.told_by(Keeper { program, arguments });
+        }
+        let paths = Arc::new(paths);
         settings.gates = vec![
             Arc::clone(&paths) as _,
             Arc::new(Content::new(Arc::clone(&paths), &settings.state_dir)),
@@ -194,7 +216,7 @@ impl Session {
 
     /// Repairs the store, whatever its state, and then has it checked.
     pub(crate) fn repair(&mut self, check: Command) -> Result<(), Failure> {
-        let repaired = Engine::repair(self.settings()?);
+        let repaired = Engine::repair(self.settings()?, local);
         self.bar.clear();
         let (engine, repair) = repaired?;
         let mut reply = self.execute(&engine, check)?;
@@ -379,6 +401,11 @@ impl Session {
 #[expect(clippy::unnecessary_wraps, reason = "stands beside what may fail")]
 const fn good<T>(value: T) -> Result<Option<T>, Report> {
     Ok(Some(value))
+}
+
+/// Gives what reads the rules that hold for this user.
+pub(crate) fn rules() -> Paths {
+    Paths::new(own_rules(), home())
 }
 
 /// Reads a variable; an empty one is none.

@@ -19,6 +19,8 @@ mod config_command;
 mod edit;
 #[path = "suite/elsewhere.rs"]
 mod elsewhere;
+#[path = "suite/encrypted.rs"]
+mod encrypted;
 #[path = "suite/errors.rs"]
 mod errors;
 #[path = "suite/failed.rs"]
@@ -95,6 +97,14 @@ mod messages_trial;
 mod messages_undo;
 #[path = "suite/messages_watched.rs"]
 mod messages_watched;
+#[path = "suite/messages_workspace.rs"]
+mod messages_workspace;
+#[path = "suite/mysql.rs"]
+mod mysql;
+#[path = "suite/mysql_kinds.rs"]
+mod mysql_kinds;
+#[path = "suite/mysql_server.rs"]
+mod mysql_server;
 #[path = "suite/output.rs"]
 mod output;
 #[path = "suite/overtaken.rs"]
@@ -105,6 +115,8 @@ mod postgres;
 mod postgres_clients;
 #[path = "suite/postgres_kinds.rs"]
 mod postgres_kinds;
+#[path = "suite/postgres_schema.rs"]
+mod postgres_schema;
 #[path = "suite/postgres_server.rs"]
 mod postgres_server;
 #[path = "suite/recover.rs"]
@@ -123,6 +135,8 @@ mod schema;
 mod sentences;
 #[path = "suite/sql.rs"]
 mod sql;
+#[path = "suite/sql_restore.rs"]
+mod sql_restore;
 #[path = "suite/sql_schema.rs"]
 mod sql_schema;
 #[path = "suite/strange.rs"]

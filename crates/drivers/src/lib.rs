@@ -8,3 +8,30 @@ pub mod command;
 pub mod config;
 pub mod file;
 pub mod sqlite;
+pub mod workspace;
+
+use std::sync::Arc;
+
+use backout_files::Drivers;
+use backout_model::ports::Store;
+
+/// Makes the drivers for what is on this machine: files, keys of config files, rows of `SQLite` files, and commands.
+pub fn local(store: &Arc<dyn Store>) -> Drivers {
+    let files = Arc::new(file::FileDriver::new(
+        Arc::clone(store) as _,
+        Arc::clone(store) as _,
+        Arc::clone(store) as _,
+    ));
+    Drivers {
+        all: vec![
+            Arc::new(config::ConfigDriver::new(Arc::clone(&files))),
+            Arc::new(sqlite::SqliteDriver::new(Arc::clone(&files))),
+            Arc::new(sqlite::SqliteFilesDriver::new(sqlite::SqliteDriver::new(
+                Arc::clone(&files),
+            ))),
+            Arc::clone(&files) as _,
+        ],
+        commands: Arc::new(command::CommandDriver::new(Arc::clone(&files))),
+        files,
+    }
+}

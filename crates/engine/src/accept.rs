@@ -17,6 +17,15 @@ use crate::{Engine, EngineError, Recovered, RecoveredAs};
 impl Engine {
     /// Accepts what is there: the operation counts as done.
     pub(crate) fn keep(&self, operation: &Operation) -> Result<Recovered, EngineError> {
+        self.keep_with(operation, Completion::default())
+    }
+
+    /// The same, with what the effect told.
+    pub(crate) fn keep_with(
+        &self,
+        operation: &Operation,
+        completion: Completion,
+    ) -> Result<Recovered, EngineError> {
         let id = operation.id;
         let work = self.whole_work(operation)?;
         let about = match operation.undoes {
@@ -34,10 +43,7 @@ impl Engine {
         let mut events = Vec::new();
         match operation.status {
             Status::Interrupted => {}
-            _ => events.push(Event::Applied {
-                id,
-                completion: Completion::default(),
-            }),
+            _ => events.push(Event::Applied { id, completion }),
         }
         let is_open = match &operation.task {
             Some(task) => {

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use backout_model::ports::OnConflict;
 use backout_model::{
-    AgentId, CallKey, CheckpointName, Digest, Key, Lsn, OperationId, Strategy, TargetPath, TaskId,
-    Timestamp, Trigger, any_path,
+    AgentId, CallKey, CheckpointName, Digest, Key, Lsn, OperationId, Owner, PromptId, Strategy,
+    TargetPath, TaskId, Timestamp, Trigger, any_path,
 };
 use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FailedCommand, ProposalCommand, RolloutCommand, RunRequest, SandboxCommand, Selection,
-    TryCommand, WriteRequest,
+    FailedCommand, PromptFilter, ProposalCommand, RolloutCommand, RunRequest, SandboxCommand,
+    Selection, TryCommand, WorkspaceReturn, WriteRequest,
 };
 
 /// Who asks, and in what connection.
@@ -23,6 +23,8 @@ pub struct Context {
     pub agent: Option<AgentId>,
     /// The task it belongs to.
     pub task: Option<TaskId>,
+    /// The prompt that it answers.
+    pub prompt: Option<PromptId>,
     /// The name that the caller gave to this call, so that asking again does nothing twice.
     pub key: Option<CallKey>,
     /// The digest of what is asked under that key, in words of the caller's own: for one whose request depends on what he
@@ -36,6 +38,22 @@ pub struct Context {
     pub within: Option<OperationId>,
     /// Whether it is asked from inside of a command: then only the work of the same agent and task is taken back.
     pub is_inside: bool,
+    /// The processes that whoever asks descends from, as far as they were looked at: an agent does not decide about its own work
+    /// by a process that does not bear its name.
+    pub forebears: Vec<Forebear>,
+}
+
+/// A process that another one descends from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forebear {
+    /// Which.
+    pub process: Owner,
+    /// The agent that it was started for.
+    #[serde(default)]
+    pub agent: Option<AgentId>,
+    /// The command that it was started in.
+    #[serde(default)]
+    pub within: Option<OperationId>,
 }
 
 /// Something the engine can be asked.
@@ -84,6 +102,8 @@ pub enum Command {
     Checkpoint(CheckpointCommand),
     /// List operations.
     Log(Filter),
+    /// List what people asked agents, and what that did.
+    Prompts(PromptFilter),
     /// Show one operation.
     Show(OperationRef),
     /// Show what one operation changed.
@@ -99,6 +119,9 @@ pub enum Command {
     Restore {
         /// The paths.
         paths: Vec<TargetPath>,
+        /// Other targets: keys of config files, rows, whatever the operation's driver can restore by itself.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        targets: Vec<Key>,
         /// The operation before which they were so.
         from: OperationRef,
         /// Not before it, but after it.
@@ -168,6 +191,8 @@ pub enum UndoWhat {
     },
     /// A whole task.
     Task(TaskId),
+    /// All that answered a prompt.
+    Prompt(PromptId),
     /// Everything since a checkpoint.
     ToCheckpoint(CheckpointName),
 }
@@ -276,6 +301,22 @@ pub enum CheckpointCommand {
         name: Option<CheckpointName>,
         /// What the agent wants to find again.
         state: serde_json::Value,
+    },
+    /// Mark this point, and keep all that is in some directories.
+    Keep {
+        /// Its name; none takes a new one.
+        name: Option<CheckpointName>,
+        /// What the agent wants to find again.
+        state: serde_json::Value,
+        /// The directories.
+        roots: Vec<TargetPath>,
+    },
+    /// Make the directories of a checkpoint what they were.
+    Return(WorkspaceReturn),
+    /// Let go of the files that a checkpoint keeps; the mark stays.
+    Drop {
+        /// Its name.
+        name: CheckpointName,
     },
     /// List them.
     List,

@@ -28,6 +28,8 @@ impl Engine {
         findings.push(self.check_unfinished()?);
         findings.push(self.check_stuck()?);
         findings.push(self.check_failed()?);
+        findings.extend(self.check_sandboxes()?);
+        findings.extend(self.check_workspaces()?);
         findings.extend(check_file_system(directory));
         findings.push(check_live());
         findings.push(self.check_overlay());

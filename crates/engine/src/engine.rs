@@ -4,10 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use backout_drivers::command::CommandDriver;
-use backout_drivers::config::ConfigDriver;
-use backout_drivers::file::FileDriver;
-use backout_drivers::sqlite::SqliteDriver;
+use backout_files::{Commands, Drivers, Files};
 use backout_model::ports::{
     Clock, Driver, Escalation, Gate, Ids, Probe, Progress, StorageError, Store, Watch,
 };
@@ -17,9 +14,13 @@ use backout_storage::Store as SqliteStore;
 use crate::heart::Heart;
 use crate::sources::sources;
 use crate::{ActLeft, Command, Context, EngineError, RecoverWhat, Recovered, Reply};
+use crate::{RedoWhat, UndoOptions, UndoWhat};
 
 /// How long a write waits for somebody else's write of the same target.
 const LEASE_WAIT_MS: u64 = 10_000;
+
+/// Makes the drivers for a store. `backout_drivers::local` makes those for what is on this machine.
+pub type MakeDrivers = fn(&Arc<dyn Store>) -> Drivers;
 
 /// What an engine is opened with.
 #[derive(Debug, Clone)]
@@ -69,9 +70,10 @@ pub struct Engine {
     pub(crate) context: Context,
     /// Every driver, by its name.
     drivers: Arc<BTreeMap<DriverName, Arc<dyn Driver>>>,
-    /// The driver of files, for what is a matter of files by its nature: `run`, `try`, `restore`, comparing files.
-    pub(crate) files: Arc<FileDriver>,
-    pub(crate) commands: CommandDriver,
+    /// What keeps files, for what is a matter of files by its nature: `try`, `restore`, comparing files.
+    pub(crate) files: Arc<dyn Files>,
+    /// What records commands.
+    pub(crate) commands: Arc<dyn Commands>,
     /// Whom every driver tells how far long work is, and who may stop it.
     pub(crate) watch: Watch,
     pub(crate) settings: Arc<Settings>,
@@ -90,24 +92,25 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens the state directory, making it if it is not there.
-    pub fn open(settings: Settings) -> Result<Self, EngineError> {
-        Self::with(settings, SqliteStore::open)
+    /// Opens the state directory, making it if it is not there, with drivers that are made for its store.
+    pub fn open(settings: Settings, drivers: MakeDrivers) -> Result<Self, EngineError> {
+        Self::with(settings, drivers, SqliteStore::open)
     }
 
     /// Opens the state directory for somebody who only looks: if it is not there it is not made, and everything is answered as
     /// an empty store would.
-    pub fn open_to_look(settings: Settings) -> Result<Self, EngineError> {
-        Self::with(settings, SqliteStore::open_to_look)
+    pub fn open_to_look(settings: Settings, drivers: MakeDrivers) -> Result<Self, EngineError> {
+        Self::with(settings, drivers, SqliteStore::open_to_look)
     }
 
     fn with(
         settings: Settings,
+        drivers: MakeDrivers,
         open: fn(&Path, Arc<dyn Clock>) -> Result<SqliteStore, StorageError>,
     ) -> Result<Self, EngineError> {
         let (clock, ids) = sources();
         let store = open(&settings.state_dir, Arc::clone(&clock))?;
-        Self::with_store(settings, Arc::new(store), clock, ids)
+        Self::with_store(settings, Arc::new(store), drivers, (clock, ids))
     }
 
     /// Works on a store that somebody else opened, with a clock and ids of theirs. The state directory of the settings is
@@ -115,22 +118,22 @@ impl Engine {
     pub fn with_store(
         settings: Settings,
         store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        ids: Arc<dyn Ids>,
+        drivers: MakeDrivers,
+        (clock, ids): (Arc<dyn Clock>, Arc<dyn Ids>),
     ) -> Result<Self, EngineError> {
         let heart = Heart::begin(&store)?;
-        let files = Arc::new(FileDriver::new(
-            Arc::clone(&store) as _,
-            Arc::clone(&store) as _,
-            Arc::clone(&store) as _,
-        ));
+        let Drivers {
+            all,
+            files,
+            commands,
+        } = drivers(&store);
         let progress = settings.progress.clone();
         let mut engine = Self {
             store,
             context: Context::default(),
             drivers: Arc::default(),
-            commands: CommandDriver::new(Arc::clone(&files)),
-            files: Arc::clone(&files),
+            commands,
+            files,
             watch: progress.map_or_else(Watch::default, Watch::of),
             settings: Arc::new(settings),
             clock,
@@ -141,9 +144,9 @@ impl Engine {
             verdicts: Mutex::default(),
             heart: heart.map(Arc::new),
         };
-        engine.register(Arc::new(ConfigDriver::new(Arc::clone(&files))))?;
-        engine.register(Arc::new(SqliteDriver::new(Arc::clone(&files))))?;
-        engine.register(files)?;
+        for driver in all {
+            engine.register(driver)?;
+        }
         Ok(engine)
     }
 
@@ -155,7 +158,7 @@ impl Engine {
             context,
             drivers: Arc::clone(&self.drivers),
             files: Arc::clone(&self.files),
-            commands: self.commands.clone(),
+            commands: Arc::clone(&self.commands),
             watch: self.watch.clone(),
             settings: Arc::clone(&self.settings),
             clock: Arc::clone(&self.clock),
@@ -215,31 +218,23 @@ impl Engine {
             Command::Undo {
                 what,
                 options,
-                is_dry_run: true,
-            } => self.preview_rollback(&what, &options).map(Reply::Plan),
-            Command::Undo {
-                what,
-                options,
-                is_dry_run: false,
-            } => self
-                .rollback(&what, &options, "somebody asked for it")
-                .map(Reply::Undone),
+                is_dry_run,
+            } => self.undo_or_show(&what, &options, is_dry_run),
             Command::Redo {
                 what,
                 options,
-                is_dry_run: true,
-            } => self.preview_redo(&what, &options).map(Reply::Plan),
-            Command::Redo {
-                what,
-                options,
-                is_dry_run: false,
-            } => self.redo(&what, &options).map(Reply::Undone),
+                is_dry_run,
+            } => self.redo_or_show(&what, &options, is_dry_run),
             Command::Failed(command) => self.look_after_failed(command),
             Command::Task(command) => self.task(command),
             Command::Checkpoint(command) => self.checkpoint(command),
-            Command::Log(filter) => Ok(Reply::Log {
-                operations: self.store.operations(&filter)?,
-            }),
+            Command::Log(filter) => self
+                .log(&filter)
+                .map(|operations| Reply::Log { operations }),
+            Command::Prompts(filter) => {
+                let prompts = self.prompts(&filter)?;
+                Ok(Reply::Prompts { prompts })
+            }
             Command::Show(reference) => self
                 .show(&reference)
                 .map(|shown| Reply::Shown(Box::new(shown))),
@@ -250,9 +245,10 @@ impl Engine {
             } => self.diff(&operation, &selection, is_brief).map(Reply::Diff),
             Command::Restore {
                 paths,
+                targets,
                 from,
                 is_after,
-            } => self.restore(&paths, &from, is_after).map(Reply::Finished),
+            } => self.restore_all(&paths, targets, &from, is_after),
             Command::Status => self.status().map(Reply::Status),
             Command::Recover(RecoverWhat::All { from }) => self.recover(from).map(Reply::Recovered),
             Command::Recover(RecoverWhat::ByHand { operations, decide }) => {
@@ -268,6 +264,31 @@ impl Engine {
             }
             Command::Export { to, from } => self.export(to, from),
         }
+    }
+
+    fn undo_or_show(
+        &self,
+        what: &UndoWhat,
+        options: &UndoOptions,
+        is_dry_run: bool,
+    ) -> Result<Reply, EngineError> {
+        if is_dry_run {
+            return self.preview_rollback(what, options).map(Reply::Plan);
+        }
+        let undone = self.rollback(what, options, "somebody asked for it");
+        undone.map(Reply::Undone)
+    }
+
+    fn redo_or_show(
+        &self,
+        what: &RedoWhat,
+        options: &UndoOptions,
+        is_dry_run: bool,
+    ) -> Result<Reply, EngineError> {
+        if is_dry_run {
+            return self.preview_redo(what, options).map(Reply::Plan);
+        }
+        self.redo(what, options).map(Reply::Undone)
     }
 
     /// Gives what the engine was opened with.
@@ -290,7 +311,7 @@ impl Engine {
         Arc::clone(&self.store)
     }
 
-    /// Tells how many syncs the file driver has made.
+    /// Tells how many syncs were made of files, directories and file systems.
     pub fn sync_count(&self) -> u64 {
         self.files.sync_count()
     }
@@ -298,6 +319,11 @@ impl Engine {
     /// Tells the time by the engine's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Gives the clock, for a store of its own.
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
     }
 
     /// Gives what was recovered on the way, once: whoever ran the command must be told.

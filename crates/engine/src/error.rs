@@ -3,8 +3,8 @@
 use std::io;
 
 use backout_capture::overlay::OverlayError;
-use backout_drivers::file::FileError;
-use backout_model::ports::{DriverError, OnConflict};
+use backout_files::{BaseChanged, UnusablePath};
+use backout_model::ports::{DriverError, OnConflict, Stopped};
 use backout_model::{
     AgentId, CheckpointName, DriverName, Key, LeftAlone, OperationId, Owner, PlanError, Status,
     Target, TargetOutcome, TargetPath, TaskId, Timestamp, Verb,
@@ -13,7 +13,7 @@ use backout_storage::{RefError, StorageError};
 
 use crate::{
     Forcing, GateError, LadderError, PlanView, RefusedTarget, RolloutError, SandboxError, TakeBack,
-    TrialError, UndoReport,
+    TrialError, UndoReport, WorkspaceError,
 };
 
 /// Says why a command was not, or not wholly, carried out.
@@ -243,11 +243,21 @@ pub enum EngineError {
         /// The tree, or the whole of which it is a part.
         tree: Option<Key>,
     },
-    /// An operation did not touch a path that is to be restored from it.
-    #[error("operation {id} did not touch `{path}`")]
+    /// The operation did not touch what is to be restored.
+    #[error("operation {id} did not touch `{target}`")]
     NotTouched {
-        /// The path.
-        path: TargetPath,
+        /// What is to be restored.
+        target: Key,
+        /// The operation.
+        id: OperationId,
+    },
+    /// The driver restores nothing by itself.
+    #[error("the driver `{driver}` restores nothing by itself")]
+    NoRestore {
+        /// The driver.
+        driver: DriverName,
+        /// What was to be restored.
+        target: Option<Key>,
         /// The operation.
         id: OperationId,
     },
@@ -369,6 +379,9 @@ pub enum EngineError {
     /// A sandbox could not be made, found or used.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// Directories could not be kept or brought back.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
     /// A rollout could not be begun, found or taken up.
     #[error(transparent)]
     Rollout(#[from] RolloutError),
@@ -425,8 +438,20 @@ impl From<OverlayError> for EngineError {
     }
 }
 
-impl From<FileError> for EngineError {
-    fn from(error: FileError) -> Self {
+impl From<Stopped> for EngineError {
+    fn from(stopped: Stopped) -> Self {
+        Self::Driver(stopped.into())
+    }
+}
+
+impl From<BaseChanged> for EngineError {
+    fn from(error: BaseChanged) -> Self {
+        Self::Driver(error.into())
+    }
+}
+
+impl From<UnusablePath> for EngineError {
+    fn from(error: UnusablePath) -> Self {
         Self::Driver(error.into())
     }
 }

@@ -3,7 +3,6 @@
 //! Design: `docs/design/gates.md`.
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::FileError;
 use backout_model::ports::{
     Driver, Durability, Entry, NewContent, Reason, Request, Ruling, StagedChange,
 };
@@ -48,7 +47,7 @@ impl Repeatable {
             driver: self.request.driver(),
             body: self.body.digest,
             contents: self.contents,
-            umask: Some(backout_drivers::file::umask()),
+            umask: Some(backout_files::umask()),
         };
         (kept, self.body)
     }
@@ -93,7 +92,7 @@ impl StagedOperation<'_> {
         };
         self.ruling = self.engine.ruling_on(&change);
         if self.engine.is_stopped() {
-            return Err(FileError::Stopped.into());
+            return Err(backout_model::ports::Stopped.into());
         }
         Ok(())
     }
@@ -185,7 +184,7 @@ impl StagedOperation<'_> {
                 driver: repeatable.request.driver(),
                 body: repeatable.body.digest,
                 contents: repeatable.contents.clone(),
-                umask: Some(backout_drivers::file::umask()),
+                umask: Some(backout_files::umask()),
             },
             staged: driver.fingerprint(&self.prepared.recipe)?,
             reasons,
@@ -206,6 +205,7 @@ impl StagedOperation<'_> {
             owner: self.engine.store.this_process(),
             why: why.to_owned(),
             call: self.call.clone(),
+            trigger: None,
             decided: None,
         };
         let event = Event::Refused(Box::new(refusal));

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use backout_drivers::file::Was;
+use backout_files::Was;
+use backout_model::compensation::{CompensationAction, CompensationStatus};
 use backout_model::ports::State;
 use backout_model::{
-    Chosen, Effect, Operation, OperationId, Standing, Target, TaskStatus, UndoStep,
+    Chosen, Effect, Operation, OperationId, Standing, Status, Target, TaskStatus, UndoStep,
 };
 use backout_storage::{Filter, OperationRef};
 
@@ -46,10 +47,49 @@ impl Engine {
         Ok(Shown {
             dependents: dependents.into_iter().map(|other| other.id).collect(),
             records: self.store.records_of(id)?,
+            compensation: self.compensation_of(&operation)?,
             targets,
             values,
             operation,
         })
+    }
+
+    /// Says what answers an operation, and how far that is, if another effect does.
+    pub(crate) fn compensation_of(
+        &self,
+        operation: &Operation,
+    ) -> Result<Option<CompensationAction>, EngineError> {
+        let is_done = operation.status.is_in_effect() || operation.status == Status::Undone;
+        if !is_done || !operation.retained || operation.verb.is_reversal() {
+            return Ok(None);
+        }
+        // What a redo brought is answered by the way back of the redo.
+        let holder = operation.holders().into_iter().next();
+        let effect = self.store.effect(holder.unwrap_or(operation.id))?;
+        // A command that runs has no driver yet, and whose driver is not here says nothing of it.
+        let Ok(driver) = self.driver_of(&effect) else {
+            return Ok(None);
+        };
+        let Some(answer) = driver.answered_by(&effect)? else {
+            return Ok(None);
+        };
+        let failed = self.failed_undos()?;
+        let failed = failed.into_iter().find(|it| it.id == operation.id);
+        let error = failed.as_ref().and_then(|failed| {
+            let mut targets = failed.targets.iter();
+            targets.next().map(|target| target.kind.to_string())
+        });
+        let status = match (operation.status, &failed) {
+            (Status::Undone, _) => CompensationStatus::Completed,
+            (_, Some(_)) => CompensationStatus::Failed,
+            (_, None) => CompensationStatus::Pending,
+        };
+        Ok(Some(CompensationAction {
+            original_action: operation.summary.clone(),
+            compensation_action: answer,
+            status,
+            error,
+        }))
     }
 
     /// Says what each value was, became and is, if an operation is told in values alone.
@@ -140,6 +180,7 @@ impl Engine {
             at_work: at_work.map(|op| op.id).collect(),
             proposals: self.waiting()?,
             trials: self.pending_trials()?,
+            sandboxes: self.all_sandboxes()?,
             journal_bytes: self.store.journal_bytes(),
             state_dir: PathBuf::from(self.store.directory()),
             summary: self.store.summary()?,

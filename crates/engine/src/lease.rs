@@ -4,7 +4,6 @@
 
 use std::time::{Duration, Instant};
 
-use backout_drivers::file::FileError;
 use backout_model::{Operation, OperationId, Overlap, Target};
 use backout_storage::Lease;
 
@@ -101,7 +100,7 @@ impl Engine {
             // What is to be taken back must not wait for us.
             drop(lease);
             if self.is_stopped() {
-                return Err(FileError::Stopped.into());
+                return Err(backout_model::ports::Stopped.into());
             }
             if Instant::now() >= deadline {
                 return Err(being_checked(targets, run));
@@ -193,7 +192,7 @@ impl Engine {
                 Lease::Abandoned { by } => self.recover_abandoned(by)?,
                 Lease::Held { target, by, owner } => {
                     if self.is_stopped() {
-                        return Err(FileError::Stopped.into());
+                        return Err(backout_model::ports::Stopped.into());
                     }
                     if Instant::now() >= deadline {
                         let owner = Box::new(owner);

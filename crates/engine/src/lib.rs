@@ -6,6 +6,7 @@
 //! - The engine knows no terminal and no socket.
 
 mod accept;
+mod calls;
 mod command;
 mod diff;
 mod doctor;
@@ -37,15 +38,19 @@ mod trial;
 mod undo;
 mod untold;
 mod window;
+mod workspace;
 mod write_request;
 
 pub use backout_model::Glob;
 pub use backout_model::ports::{Filter, Ids, OperationRef};
-pub use command::{
-    CheckpointCommand, Command, Context, Decide, ExportTarget, RecoverWhat, RedoWhat, TaskCommand,
-    UndoOptions, UndoWhat,
+pub use calls::{
+    CallBegun, CallEnded, Caller, NewPrompt, PromptFilter, PromptView, ToolCall, notice_free,
 };
-pub use engine::{Engine, Settings};
+pub use command::{
+    CheckpointCommand, Command, Context, Decide, ExportTarget, Forebear, RecoverWhat, RedoWhat,
+    TaskCommand, UndoOptions, UndoWhat,
+};
+pub use engine::{Engine, MakeDrivers, Settings};
 pub use error::EngineError;
 pub use gate_error::GateError;
 pub use ladder::{FailedCommand, FailedUndo, LadderError};
@@ -53,10 +58,10 @@ pub use lifecycle::StagedOperation;
 pub use proposal::{Inside, ProposalCommand, ProposalView};
 pub use repair::RepairReport;
 pub use reply::{
-    ActLeft, Diff, DiffChange, DiffFile, DiffSide, DiffValue, DoctorReport, Finding, Finished,
-    Forcing, GcOutcome, LeftPending, PlanDiff, PlanView, PlannedStep, PlannedTarget, RecoverReport,
-    Recovered, RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack, TargetState,
-    TaskLeft, UndoReport, UndoneStep,
+    ActLeft, Along, Diff, DiffChange, DiffFile, DiffSide, DiffValue, DoctorReport, Finding,
+    Finished, Forcing, GcOutcome, LeftPending, PlanDiff, PlanView, PlannedStep, PlannedTarget,
+    RecoverReport, Recovered, RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack,
+    TargetState, TaskLeft, UndoReport, UndoneStep,
 };
 pub use report::{
     Call, ErrorCode, Next, Report, Severity, Typed, advice, force_options, literal, quoted,
@@ -70,8 +75,9 @@ pub use run::{
     COPY_BYTES_MAX, Capture, RUN_VARIABLE, Ran, RunReport, RunRequest, STATE_VARIABLE, Watch,
 };
 pub use sandbox::{
-    OnFailure, SandboxAct, SandboxCheckpoint, SandboxCommand, SandboxEntry, SandboxError,
-    SandboxRan, SandboxStanding, SandboxStart, SandboxTask, SandboxVerdict, SandboxView,
+    OnFailure, SandboxAct, SandboxBatch, SandboxCheckpoint, SandboxCommand, SandboxEntry,
+    SandboxError, SandboxExport, SandboxExported, SandboxKeep, SandboxPruned, SandboxRan,
+    SandboxSettled, SandboxStanding, SandboxStart, SandboxTask, SandboxVerdict, SandboxView,
 };
 pub use selection::Selection;
 pub use sources::{RandomIds, SystemClock};
@@ -80,4 +86,8 @@ pub use trial::{
     TryCommand,
 };
 pub use undo::real_target;
+pub use workspace::{
+    LetGo, NotKept, WorkspaceBy, WorkspaceChange, WorkspaceError, WorkspaceKept, WorkspacePlan,
+    WorkspaceReturn,
+};
 pub use write_request::{RequestText, WriteRequest};

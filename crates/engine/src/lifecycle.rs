@@ -234,11 +234,8 @@ impl Engine {
             verb: head.verb,
             summary: head.summary,
             agent: context.agent.clone(),
-            task: if head.undoes.is_some() {
-                None
-            } else {
-                context.task.clone()
-            },
+            task: context.task.clone().filter(|_| head.undoes.is_none()),
+            prompt: context.prompt.clone().filter(|_| head.undoes.is_none()),
             owner: self.store.this_process(),
             decision: head.decision,
             targets: prepared.targets,

@@ -91,10 +91,12 @@ impl Engine {
             now: self.now(),
         };
         let mut collected = self.store.gc(&request, &mut self.tell())?;
+        let workspaces = self.collect_workspaces(is_dry_run)?;
         if is_dry_run {
             return Ok(GcOutcome {
                 collected,
                 compacted: None,
+                workspaces,
                 audit_file: None,
             });
         }
@@ -112,6 +114,7 @@ impl Engine {
         Ok(GcOutcome {
             collected,
             compacted,
+            workspaces,
             audit_file,
         })
     }

@@ -8,7 +8,6 @@
 
 use std::time::{Duration, Instant};
 
-use backout_drivers::file::FileError;
 use backout_model::ports::{Driver, Request};
 use backout_model::{Asked, CallKey, Operation, OperationId, PlanError, Status, TriggerKind, Verb};
 
@@ -109,7 +108,7 @@ impl Engine {
                 return Ok(Some((operation, before)));
             }
             if self.is_stopped() {
-                return Err(FileError::Stopped.into());
+                return Err(backout_model::ports::Stopped.into());
             }
             std::thread::sleep(LEASE_POLL);
         }

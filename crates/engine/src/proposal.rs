@@ -7,15 +7,17 @@
 //! Design: `docs/design/gates.md`.
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{FileChange, Was, with_umask};
+use backout_files::{FileChange, Was, with_umask};
 use backout_model::ports::{Durability, Entry, Prepared, Request, Ruling, Scope};
 use backout_model::{
-    Decided, Decision, Effect, Event, JsonText, KeptRequest, OperationId, PlanError, Proposal,
-    Reach, Refusal, Status, TargetPath, TaskId, TaskStatus, choose,
+    AgentId, Decided, Decision, Effect, Event, JsonText, KeptRequest, OperationId, Owner,
+    PlanError, Proposal, Reach, Refusal, Status, TargetPath, TaskId, TaskStatus, Trigger,
+    TriggerKind, Verb, choose,
 };
-use backout_storage::OperationRef;
+use backout_storage::{OperationRef, untold};
 use serde::{Deserialize, Serialize};
 
+use crate::ladder::asker;
 use crate::lease::HeldLease;
 use crate::lifecycle::StagedOperation;
 use crate::{
@@ -57,6 +59,9 @@ pub struct ProposalView {
     pub stale: Option<String>,
     /// What it would change.
     pub files: Vec<DiffFile>,
+    /// What went wrong when people were to hear of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untold: Vec<String>,
     /// What is in the trees that would move or go as one, up to a number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inside: Vec<Inside>,
@@ -97,9 +102,12 @@ impl Engine {
         match command {
             ProposalCommand::List => {
                 let proposals = self.waiting()?;
+                let mut untold = untold(&self.settings.state_dir)?;
+                untold.retain(|id, _| proposals.iter().any(|it| it.id == *id));
                 Ok(Reply::Pending {
                     proposals,
                     trials: self.pending_trials()?,
+                    untold,
                     now: self.now(),
                 })
             }
@@ -138,9 +146,7 @@ impl Engine {
         self.recover_the_dead()?;
         let proposal = self.undecided(reference)?;
         let id = proposal.id;
-        let asker = &self.context;
-        let is_own = asker.agent.is_some() && asker.agent == proposal.agent;
-        if asker.is_inside || asker.within.is_some() || is_own {
+        if self.is_own(proposal.agent.as_ref())? {
             return Err(GateError::Own { id }.into());
         }
         let mut context = context_of(&proposal);
@@ -149,6 +155,22 @@ impl Engine {
         }
         self.check_task(&context)?;
         self.let_happen(proposal, context, decided)
+    }
+
+    /// Tells whether whoever asks must not decide about an agent's work: he has its name, or is inside of a command, or
+    /// descends from a process of which that holds.
+    pub(crate) fn is_own(&self, agent: Option<&AgentId>) -> Result<bool, EngineError> {
+        let asker = &self.context;
+        let is_it = |named: Option<&AgentId>| named.is_some() && named == agent;
+        let is_named = asker.is_inside || asker.within.is_some() || is_it(asker.agent.as_ref());
+        let mut above = asker.forebears.iter();
+        if is_named || above.any(|it| it.within.is_some() || is_it(it.agent.as_ref())) {
+            return Ok(true);
+        }
+        // Whose parents have died is a child of the watcher.
+        let mut at_work = self.store.armed()?.into_iter();
+        let is_above = |owner: &Owner| asker.forebears.iter().any(|it| it.process == *owner);
+        Ok(at_work.any(|run| run.verb == Verb::Run && is_above(&run.owner)))
     }
 
     /// Tells whether the task of a proposal was committed.
@@ -266,7 +288,9 @@ impl Engine {
         };
         let inside_more = inside.len().saturating_sub(INSIDE_MAX);
         inside.truncate(INSIDE_MAX);
+        let mut untold = untold(&self.settings.state_dir)?;
         Ok(ProposalView {
+            untold: untold.remove(&proposal.id).unwrap_or_default(),
             proposal,
             stale: stale.map(|error| crate::lifecycle::with_causes(&error)),
             files,
@@ -496,6 +520,15 @@ impl Engine {
         why: String,
         decided: Option<Decided>,
     ) -> Result<(), EngineError> {
+        // Nothing has happened that could be taken back; what set the refusal off is recorded all the same.
+        let trigger = decided.as_ref().map(|decided| {
+            let by = asker(self.context.agent.as_ref());
+            let trigger = Trigger::new(TriggerKind::UserRejection, by);
+            match &decided.why {
+                Some(why) => trigger.because(why.clone()),
+                None => trigger,
+            }
+        });
         let refusal = Refusal {
             id: proposal.id,
             verb: proposal.verb,
@@ -505,6 +538,7 @@ impl Engine {
             owner: self.store.this_process(),
             why,
             call: proposal.call.clone(),
+            trigger,
             decided,
         };
         let entry = Entry::of(vec![Event::Refused(Box::new(refusal))]);

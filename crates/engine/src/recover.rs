@@ -18,11 +18,13 @@ use std::collections::HashSet;
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{
-    DriverName, Effect, Event, History, Lsn, OnFailure, Operation, OperationId, OutcomeKind,
-    PlanError, Source, Status, Target, TargetOutcome, TaskStatus, Trigger, TriggerKind, Verb,
+    Completion, DriverName, Effect, Event, History, Lsn, OnFailure, Operation, OperationId,
+    OutcomeKind, PlanError, Source, Status, Strategy, Target, TargetOutcome, TaskStatus, Trigger,
+    TriggerKind, Verb,
 };
 use backout_storage::OperationRef;
 
+use crate::calls::{ArmedCall, call_in};
 use crate::lifecycle::with_causes;
 use crate::run::DeadCommand;
 use crate::undo::{Act, Reversed, Work};
@@ -70,6 +72,7 @@ impl Engine {
         self.store.release_dead()?;
         self.recover_tasks(&mut report)?;
         self.add_acts_left(&mut report)?;
+        report.sandboxes = self.settle_sandboxes()?;
         Ok(report)
     }
 
@@ -169,6 +172,9 @@ impl Engine {
         };
         crash_point("recover.claimed");
         let recovered = if effect.recipe.driver == DriverName::COMMAND {
+            if let Some(call) = call_in(&effect.recipe) {
+                return self.recover_call(operation, &call).map(Some);
+            }
             // What it wrote is only known now.
             let on_failure = self.store.on_failure(operation.id)?;
             let DeadCommand { doubts, ended } =
@@ -188,6 +194,8 @@ impl Engine {
             let is_answered = operation.undoes.is_some() && driver.keeps_undos_in_place();
             if (is_acknowledged || is_answered) && driver.is_in_place(&effect)? {
                 self.keep(operation)?
+            } else if let Some(completion) = self.finished(operation, &effect)? {
+                self.keep_with(operation, completion)?
             } else {
                 let recovered = self.take_back_unfinished(operation, OnConflict::Refuse)?;
                 self.waiting_again(recovered)?
@@ -195,6 +203,35 @@ impl Engine {
         };
         crash_point("recover.settled");
         Ok(Some(recovered))
+    }
+
+    /// Finishes a write that nothing takes back, and that its target knows again. An undo or a redo is never finished so.
+    fn finished(
+        &self,
+        operation: &Operation,
+        effect: &Effect,
+    ) -> Result<Option<Completion>, EngineError> {
+        let is_last = operation.decision.strategy == Strategy::Irreversible;
+        if operation.undoes.is_some() || !is_last {
+            return Ok(None);
+        }
+        Ok(self.driver_of(effect)?.finish(effect)?)
+    }
+
+    /// Settles a call whose agent died, by looking: what it wrote stays and can be undone.
+    fn recover_call(
+        &self,
+        operation: &Operation,
+        call: &ArmedCall,
+    ) -> Result<Recovered, EngineError> {
+        let ended = self.settle_call(operation.id, &operation.summary, call)?;
+        crash_point("recover.settled");
+        let became = match ended.status {
+            Status::Aborted => RecoveredAs::NothingHappened,
+            Status::Undone => RecoveredAs::TakenBack,
+            _ => RecoveredAs::Kept,
+        };
+        self.recovered(operation.id, became, None, Vec::new())
     }
 
     /// Tells whether an operation may have been acknowledged although no record says so.
@@ -363,45 +400,6 @@ impl Engine {
         self.roll_back(id, OnConflict::Refuse, Some(trigger))
     }
 
-    /// Takes back a command that waits for a decision, if nothing stands in the way.
-    fn roll_back(
-        &self,
-        id: OperationId,
-        on_conflict: OnConflict,
-        trigger: Option<Trigger>,
-    ) -> Result<Recovered, EngineError> {
-        let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
-        let options = UndoOptions {
-            on_conflict,
-            committed: true,
-            others: true,
-            // Whoever forces it takes what can be had.
-            partial: on_conflict == OnConflict::Force,
-            trigger,
-            ..UndoOptions::default()
-        };
-        match self.undo(&what, &options) {
-            Ok(report) => {
-                let outcomes = report.steps.into_iter().flat_map(|step| step.outcomes);
-                self.recovered(id, RecoveredAs::TakenBack, report.act, outcomes.collect())
-            }
-            Err(EngineError::Plan(
-                PlanError::ChangedNothing { .. } | PlanError::AlreadyUndone { .. },
-            )) => self.recovered(id, RecoveredAs::Interrupted, None, Vec::new()),
-            Err(EngineError::Conflicts { targets, .. }) => {
-                let outcomes = targets.into_iter().map(|refused| {
-                    TargetOutcome::new(refused.target, OutcomeKind::Conflict { why: refused.why })
-                });
-                self.recovered(id, RecoveredAs::Interrupted, None, outcomes.collect())
-            }
-            Err(EngineError::Partial(report)) => {
-                let outcomes = report.steps.into_iter().flat_map(|step| step.outcomes);
-                self.recovered(id, RecoveredAs::Interrupted, report.act, outcomes.collect())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     pub(crate) fn recovered(
         &self,
         id: OperationId,
@@ -433,6 +431,7 @@ impl Engine {
             doubts: Vec::new(),
             ended: Vec::new(),
             again: None,
+            along: Vec::new(),
         })
     }
 
@@ -467,6 +466,15 @@ impl Engine {
             return Err(EngineError::AtWork { id, owner });
         };
         let is_command = effect.recipe.driver == DriverName::COMMAND;
+        if is_command && let Some(call) = call_in(&effect.recipe) {
+            let recovered = self.recover_call(operation, &call)?;
+            return match decide {
+                Decide::Rollback { on_conflict } if recovered.status.is_in_effect() => {
+                    self.roll_back(id, on_conflict, None)
+                }
+                Decide::Keep | Decide::Rollback { .. } => Ok(recovered),
+            };
+        }
         let DeadCommand { doubts, ended } = if is_command {
             self.settle_dead_command(id, &effect.recipe, true)?
         } else {

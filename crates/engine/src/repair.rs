@@ -13,7 +13,7 @@ use backout_storage::{
 use serde::{Deserialize, Serialize};
 
 use crate::sources::sources;
-use crate::{Engine, EngineError, RecoverReport, Settings};
+use crate::{Engine, EngineError, MakeDrivers, RecoverReport, Settings};
 
 /// What a repair did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -37,8 +37,11 @@ pub struct RepairReport {
 
 impl Engine {
     /// Opens the store, damaged or not, and repairs it.
-    pub fn repair(settings: Settings) -> Result<(Self, RepairReport), EngineError> {
-        let journal = match Self::open(settings.clone()) {
+    pub fn repair(
+        settings: Settings,
+        drivers: MakeDrivers,
+    ) -> Result<(Self, RepairReport), EngineError> {
+        let journal = match Self::open(settings.clone(), drivers) {
             Ok(engine) => {
                 let report = engine.verify()?;
                 if report.is_journal_hurt() {
@@ -51,7 +54,7 @@ impl Engine {
             Err(EngineError::Storage(error)) if is_repairable(&error) => Some(salvage(&settings)?),
             Err(error) => return Err(error),
         };
-        let engine = Self::open(settings)?;
+        let engine = Self::open(settings, drivers)?;
         let mut report = engine.repair_images()?;
         report.journal = journal;
         Ok((engine, report))

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use backout_drivers::file::{FileError, FileRequest, Past};
-use backout_model::{Operation, OperationId, TargetPath};
+use backout_files::Past;
+use backout_model::{Key, Operation, OperationId, Target, TargetPath};
 use backout_storage::OperationRef;
 
 use crate::untold::Untold;
-use crate::{Engine, EngineError, Finished};
+use crate::{Engine, EngineError, Finished, Reply};
 
 impl Engine {
     /// Makes paths, and everything below them that an operation touched, what they were before it; with `is_after`, what it
@@ -43,7 +43,7 @@ impl Engine {
             format!("restore {what} to what {were} {side} {short}")
         };
         let names = past.names;
-        let written = self.write(&FileRequest::Restore { summary, names });
+        let written = self.write(&*self.files.restoring(summary, names));
         let undo = |path: &str| {
             let is_moved = past.moved.iter().any(|name| is_in(path, name));
             (has_undo && is_moved).then_some(id)
@@ -54,6 +54,60 @@ impl Engine {
             format!("only mode, owner and attributes of `{path}` were restored: what was in it is not kept")
         }));
         Ok(finished)
+    }
+
+    /// Makes files, or parts of them and other targets, what they were.
+    pub(crate) fn restore_all(
+        &self,
+        paths: &[TargetPath],
+        mut parts: Vec<Key>,
+        from: &OperationRef,
+        is_after: bool,
+    ) -> Result<Reply, EngineError> {
+        let finished = if parts.is_empty() {
+            self.restore(paths, from, is_after)?
+        } else {
+            parts.extend(paths.iter().cloned().map(Key::from));
+            self.restore_parts(&parts, from, is_after)?
+        };
+        Ok(Reply::Finished(finished))
+    }
+
+    /// Makes keys, rows or other targets, and everything inside of them that an operation touched, what they were before it;
+    /// with `is_after`, what it made of them. Its driver says how.
+    pub fn restore_parts(
+        &self,
+        parts: &[Key],
+        from: &OperationRef,
+        is_after: bool,
+    ) -> Result<Finished, EngineError> {
+        let operation = self.told_by(from)?;
+        let id = operation.id;
+        let effect = self.store.effect(id)?;
+        let driver = self.driver_of(&effect)?;
+        let mut targets = driver.outline(&effect)?.targets;
+        for part in parts {
+            if !targets.iter().any(|target| is_inside(target, part)) {
+                let target = part.clone();
+                return Err(EngineError::NotTouched { target, id });
+            }
+        }
+        targets.retain(|target| parts.iter().any(|part| is_inside(target, part)));
+        let (side, short) = (if is_after { "after" } else { "before" }, id.short());
+        let summary = match parts {
+            [only] => format!("restore {only} to what it was {side} {short}"),
+            [first, rest @ ..] => {
+                let more = rest.len();
+                format!("restore {first} and {more} more to what they were {side} {short}")
+            }
+            [] => "restore nothing".to_owned(),
+        };
+        let request = driver.restoring(&effect, &targets, is_after, summary)?;
+        let Some(request) = request else {
+            let (driver, target) = (driver.name(), parts.first().cloned());
+            return Err(EngineError::NoRestore { driver, target, id });
+        };
+        self.write(&*request)
     }
 
     fn past(
@@ -69,8 +123,8 @@ impl Engine {
         let sides = self.files.sides_with_moved(&effect)?;
         for path in paths {
             if !sides.iter().any(|side| is_at(&side.path, path)) {
-                let (path, id) = (path.clone(), operation.id);
-                return Err(EngineError::NotTouched { path, id });
+                let (target, id) = (path.clone().into(), operation.id);
+                return Err(EngineError::NotTouched { target, id });
             }
         }
         let changes = self.files.changes(&effect)?.into_iter();
@@ -132,13 +186,18 @@ struct Restored {
 /// Says what brings back what a restore cannot: the undo of the whole operation, where that would.
 fn unrestored(error: EngineError, undo: &dyn Fn(&str) -> Option<OperationId>) -> EngineError {
     if let EngineError::Driver(error) = &error
-        && let Some(FileError::Lost { path, why }) = error.as_a()
+        && let Some((path, why)) = error.fault().lost()
     {
-        let (path, why) = (path.clone(), why.clone());
+        let (path, why) = (path.to_owned(), why.to_owned());
         let undo = undo(&path);
         return EngineError::Unrestorable { path, why, undo };
     }
     error
+}
+
+/// Tells whether a target is what is meant, or lies inside of it.
+fn is_inside(target: &Target, part: &Key) -> bool {
+    target.key() == part || target.key().ancestors().contains(part)
 }
 
 fn is_in(path: &str, name: &TargetPath) -> bool {

@@ -3,8 +3,8 @@
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
-    Checkpoint, CheckpointName, Event, Lsn, OperationId, PlanError, Status, Task, TaskId,
-    TaskStatus, Timestamp,
+    Checkpoint, CheckpointFiles, CheckpointName, Event, Lsn, OperationId, PlanError, Proposal,
+    Status, Task, TaskId, TaskStatus, Timestamp,
 };
 use backout_storage::Filter;
 
@@ -79,12 +79,27 @@ impl Engine {
         // What it held back did not all leave: the rest leaves now.
         if is_committed && !self.held_by(task)?.is_empty() {
             self.recover_the_dead()?;
-            return self.release(task);
+            let mut ids = self.kept_of(task)?;
+            let sent = self.release(task)?;
+            ids.retain(|id| !sent.contains(id));
+            ids.extend(sent);
+            return Ok(ids);
         }
         let mut ids = self.commit_with(task, Vec::new())?;
         crash_point("outbox.committed");
         ids.extend(self.release(task)?);
         Ok(ids)
+    }
+
+    /// Lists what a task that was committed has kept, the first first.
+    fn kept_of(&self, task: &TaskId) -> Result<Vec<OperationId>, EngineError> {
+        let filter = Filter {
+            task: Some(task.clone()),
+            ..Filter::default()
+        };
+        let operations = self.store.operations(&filter)?.into_iter().rev();
+        let kept = operations.filter(|it| it.status == Status::Committed && !it.verb.is_reversal());
+        Ok(kept.map(|operation| operation.id).collect())
     }
 
     /// The same, with what becomes true at the same moment.
@@ -149,7 +164,11 @@ impl Engine {
         options: &UndoOptions,
         why: &str,
     ) -> Result<UndoReport, EngineError> {
-        let (report, left) = match self.undo(what, options) {
+        let dropped = match what {
+            UndoWhat::Task(task) if options.selection.is_everything() => self.held_by(task)?,
+            _ => Vec::new(),
+        };
+        let (mut report, left) = match self.undo(what, options) {
             // A task that wrote nothing ends all the same, and so does one of which what stays was accepted.
             Err(error) if is_empty_task(&error, what) => (UndoReport::default(), None),
             Err(EngineError::Partial(report)) if report.is_accepted() => {
@@ -162,6 +181,7 @@ impl Engine {
             && options.selection.is_everything()
         {
             self.withdraw(|proposal| proposal.task.as_ref() == Some(task), ROLLED_BACK)?;
+            report.notes.extend(dropped.iter().map(said_of_dropped));
             let event = Event::TaskRollback {
                 task: task.clone(),
                 why: why.to_owned(),
@@ -195,6 +215,11 @@ impl Engine {
             CheckpointCommand::Mark { name, state } => {
                 self.mark(name, state).map(Reply::Checkpoint)
             }
+            CheckpointCommand::Keep { name, state, roots } => self
+                .keep_workspace(name, state, &roots)
+                .map(|kept| Reply::WorkspaceKept(Box::new(kept))),
+            CheckpointCommand::Return(back) => self.return_to_workspace(&back),
+            CheckpointCommand::Drop { name } => self.drop_workspace(&name),
             CheckpointCommand::List => Ok(Reply::Checkpoints {
                 checkpoints: self.store.checkpoints()?,
             }),
@@ -207,20 +232,39 @@ impl Engine {
         name_given: Option<CheckpointName>,
         state: serde_json::Value,
     ) -> Result<Checkpoint, EngineError> {
+        self.mark_with(self.name_of_mark(name_given)?, state, None)
+    }
+
+    /// Gives the name of a new checkpoint. One of another agent or task keeps its name.
+    pub(crate) fn name_of_mark(
+        &self,
+        name_given: Option<CheckpointName>,
+    ) -> Result<CheckpointName, EngineError> {
         let name = match name_given {
             Some(name) => name,
             None => name(&format!("checkpoint-{}", self.next_id().short())),
         };
         let Context { agent, task, .. } = self.context.clone();
-        if let Some(old) = self.store.checkpoint(&name)?
-            && (&old.agent, &old.task) != (&agent, &task)
-        {
-            return Err(EngineError::CheckpointTaken {
-                name,
-                agent: old.agent,
-                task: old.task,
-            });
+        match self.store.checkpoint(&name)? {
+            Some(old) if (&old.agent, &old.task) != (&agent, &task) => {
+                Err(EngineError::CheckpointTaken {
+                    name,
+                    agent: old.agent,
+                    task: old.task,
+                })
+            }
+            Some(_) | None => Ok(name),
         }
+    }
+
+    /// Marks this point of the journal under a name that is free, with directories that were kept.
+    pub(crate) fn mark_with(
+        &self,
+        name: CheckpointName,
+        state: serde_json::Value,
+        files: Option<CheckpointFiles>,
+    ) -> Result<Checkpoint, EngineError> {
+        let Context { agent, task, .. } = self.context.clone();
         let checkpoint = Checkpoint {
             name,
             lsn: Lsn(0),
@@ -228,6 +272,7 @@ impl Engine {
             agent,
             task,
             state,
+            files,
         };
         let entry = Entry::of(vec![Event::Checkpoint(checkpoint.clone())]);
         let lsn = self.store.append(&entry, Durability::Power)?;
@@ -252,6 +297,13 @@ impl Engine {
             Err(open) => Err(EngineError::WhichTask { open: open.len() }),
         }
     }
+}
+
+fn said_of_dropped(held: &Proposal) -> String {
+    format!(
+        "`{}` was held back, and is dropped: it was never sent",
+        held.summary
+    )
 }
 
 fn is_empty_task(error: &EngineError, what: &UndoWhat) -> bool {

@@ -4,7 +4,6 @@
 //! Design: `docs/design/checks.md`.
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::FileError;
 use backout_model::ports::{AppliedChange, Durability, Reason};
 use backout_model::{Target, Verb};
 
@@ -35,7 +34,7 @@ impl Engine {
             .collect();
         crash_point("engine.watched");
         if is_stopped() {
-            return Err(FileError::Stopped.into());
+            return Err(backout_model::ports::Stopped.into());
         }
         if reasons.is_empty() {
             Ok(())

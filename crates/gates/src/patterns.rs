@@ -36,8 +36,10 @@ pub(crate) struct Roots<'r> {
 pub(crate) struct Patterns {
     /// What is matched, each with what was written.
     globs: Vec<(Glob, String)>,
-    /// Those without a sign.
-    named: Vec<PathBuf>,
+    /// Where what each of them matches begins, up to its first sign, and whether there is one.
+    tops: Vec<(PathBuf, bool)>,
+    /// Those in which a `**` stands.
+    deep: Vec<(PathBuf, String)>,
 }
 
 /// A pattern that starts at the root.
@@ -98,9 +100,10 @@ impl Patterns {
             whole.extend(&rest);
             let glob = Glob::read(whole, Path::new("/")).map_err(|error| error.to_string())?;
             self.globs.push((glob, pattern.to_owned()));
-            if rest.is_empty() {
-                self.named.push(start);
+            if rest.iter().any(|name| name == "**") {
+                self.deep.push((start.clone(), pattern.to_owned()));
             }
+            self.tops.push((start, !rest.is_empty()));
         }
         Ok(does_count)
     }
@@ -117,9 +120,43 @@ impl Patterns {
         Some(written)
     }
 
-    /// Lists the paths that are named without a sign.
-    pub(crate) fn named(&self) -> impl Iterator<Item = &Path> {
-        self.named.iter().map(PathBuf::as_path)
+    /// Lists the places at or below which all lies that they match.
+    pub(crate) fn tops(&self) -> impl Iterator<Item = &Path> {
+        self.tops.iter().map(|(top, _)| top.as_path())
+    }
+
+    /// Tells whether they can match something below a path that they do not match.
+    pub(crate) fn may_match_below(&self, path: &Path) -> bool {
+        let mut tops = self.tops.iter();
+        tops.any(|(top, is_open)| top.starts_with(path) || (*is_open && path.starts_with(top)))
+    }
+
+    /// Lists links that a pattern with a `**` matches, each with that pattern, if what they lead to has another name that no
+    /// pattern matches: such links are not followed when the rules are read. So many names are looked at, at most.
+    pub(crate) fn links_behind(&self, names_max: usize) -> Vec<(PathBuf, PathBuf, &str)> {
+        let mut found = Vec::new();
+        let mut left = names_max;
+        for (top, written) in &self.deep {
+            let mut waiting = vec![top.clone()];
+            while let Some(directory) = waiting.pop() {
+                for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                    left = left.saturating_sub(1);
+                    let (path, kind) = (entry.path(), entry.file_type());
+                    if left > 0 && kind.as_ref().is_ok_and(fs::FileType::is_dir) {
+                        waiting.push(path);
+                    } else if kind.is_ok_and(|kind| kind.is_symlink()) {
+                        let end = Way::of(&path).end;
+                        let is_new = self.matched(&path) == Some(written)
+                            && self.matched(&end).is_none()
+                            && !found.iter().any(|(known, _, _)| *known == path);
+                        if is_new {
+                            found.push((path, end, written.as_str()));
+                        }
+                    }
+                }
+            }
+        }
+        found
     }
 }
 

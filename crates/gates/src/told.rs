@@ -12,6 +12,9 @@ use crate::paths::{FILE, Paths};
 use crate::rules::kinds::{Held, NamedFile, Outcome, Probe};
 use crate::rules::{Mistake, Rules};
 
+/// How many names are looked at for links that a rule does not follow.
+const LINKS_NAMES_MAX: usize = 100_000;
+
 /// A first file, to begin with.
 pub const STARTER: &str = include_str!("starter.toml");
 
@@ -58,7 +61,14 @@ impl Paths {
     /// Looks a file of rules through, and the files that it names.
     pub fn checked(&self, file: &Path) -> CheckedFile {
         self.looked_through(file, |rules| {
-            rules.names.iter().filter_map(unusable).collect()
+            let mut mistakes: Vec<Mistake> = rules.names.iter().filter_map(unusable).collect();
+            mistakes.extend(
+                rules
+                    .links_not_followed(LINKS_NAMES_MAX)
+                    .into_iter()
+                    .map(behind),
+            );
+            mistakes
         })
     }
 
@@ -72,7 +82,11 @@ impl Paths {
         let is_there = read.is_some();
         let mistakes = match read {
             None => Vec::new(),
-            Some(Ok(rules)) => more(&rules),
+            Some(Ok(rules)) => {
+                let mut mistakes = more(&rules);
+                mistakes.extend(self.astray(file));
+                mistakes
+            }
             Some(Err(mistakes)) => mistakes,
         };
         CheckedFile {
@@ -87,6 +101,15 @@ impl Paths {
         let all = self.rules_for(path).into_iter();
         all.flat_map(|rules| holding(&rules, path)).collect()
     }
+}
+
+/// Says that a link is protected and what it leads to is not.
+fn behind((link, end, pattern): (PathBuf, PathBuf, &str)) -> Mistake {
+    let (link, end) = (link.display(), end.display());
+    let what = format!(
+        "`{pattern}` protects the link `{link}`, and not `{end}`, which it leads to: links behind a `**` are not followed; name that as well"
+    );
+    Mistake { what, place: None }
 }
 
 /// Says why a file that rules name cannot be used.

@@ -10,12 +10,8 @@ use crate::{Dependency, Digest, OperationId, Recipe, Target, TargetPath};
 pub enum CaptureMode {
     /// The kernel asks before each call.
     Live,
-    /// Writes land in a layer first.
-    Overlay,
     /// Directories are compared before and after.
     Scan,
-    /// Not at all: the command was found to read only.
-    None,
 }
 
 impl CaptureMode {
@@ -23,9 +19,7 @@ impl CaptureMode {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Live => "live",
-            Self::Overlay => "overlay",
             Self::Scan => "scan",
-            Self::None => "none",
         }
     }
 }

@@ -16,8 +16,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{Applied, ChangedFile, How, OnConflict, Prepared, PreparedUndo, Watch};
+use crate::report::Report;
 use crate::{
-    Armed, Digest, DriverName, Effect, Flaw, JsonText, Key, KeyError, OperationId, OperationKind,
+    Armed, Completion, Digest, DriverName, Effect, Flaw, JsonText, Key, OperationId, OperationKind,
     OutcomeKind, Recipe, Slot, Strategy, Target, TargetPath, Traits, Verb,
 };
 
@@ -68,6 +69,12 @@ pub trait Staged: Any + fmt::Debug + Send {
 
     /// Lists what will get one more name: a name that it has, and the new one.
     fn linked(&self) -> Vec<(TargetPath, TargetPath)> {
+        Vec::new()
+    }
+
+    /// Lists the names by which something is written where links led from them to it: the name that was used, and the one
+    /// that it means.
+    fn through(&self) -> Vec<(TargetPath, TargetPath)> {
         Vec::new()
     }
 }
@@ -299,6 +306,30 @@ pub trait Fault: Error + Any + Send + Sync {
     fn advice(&self) -> Option<String> {
         None
     }
+
+    /// Names what cannot be brought back since nobody has what it was, and says why, if it is that.
+    fn lost(&self) -> Option<(&str, &str)> {
+        None
+    }
+
+    /// Says what of the driver's own stays although every target is as before, if something does.
+    fn left_over(&self) -> Option<LeftOver> {
+        None
+    }
+
+    /// Tells it to people and programs in the driver's own words; none if the rest says all that there is to say.
+    fn report(&self) -> Option<Report> {
+        None
+    }
+}
+
+/// Something of a driver's own that stays although every target is as before.
+#[derive(Debug)]
+pub struct LeftOver {
+    /// What stays, and why.
+    pub what: String,
+    /// What went wrong first.
+    pub began_by: Report,
 }
 
 /// What a driver could not do. Nothing was changed, unless the fault says so.
@@ -364,44 +395,6 @@ struct WrongRequest {
 }
 
 impl Fault for WrongRequest {}
-
-/// Says why something that a driver wrote down cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum BadRecipe {
-    /// A newer program wrote it, or none that there ever was.
-    #[error("the recipe has version {found}, this program reads up to {known}")]
-    Version {
-        /// The version of the recipe.
-        found: u16,
-        /// The newest one that is known.
-        known: u16,
-    },
-    /// It is not what it says.
-    #[error("what the driver wrote down cannot be read")]
-    Unreadable(#[from] serde_json::Error),
-}
-
-impl Fault for BadRecipe {}
-
-impl From<BadRecipe> for DriverError {
-    fn from(bad: BadRecipe) -> Self {
-        Self::new(bad)
-    }
-}
-
-impl Fault for KeyError {}
-
-impl From<KeyError> for DriverError {
-    fn from(error: KeyError) -> Self {
-        Self::new(error)
-    }
-}
-
-impl From<serde_json::Error> for DriverError {
-    fn from(error: serde_json::Error) -> Self {
-        BadRecipe::Unreadable(error).into()
-    }
-}
 
 /// The code for one kind of target.
 pub trait Driver: fmt::Debug + Send + Sync {
@@ -503,6 +496,23 @@ pub trait Driver: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Tells whether only a try shows what an undo would meet, such as a constraint that others' rows bring in: then a plan prepares
+    /// one, and lets go of it.
+    fn foresees_by_trying(&self) -> bool {
+        false
+    }
+
+    /// Finishes a write that nobody finished, if doing it again does it once, and taking it back is not possible: the target knows it
+    /// again. Gives what the effect told; none if it cannot be finished so.
+    fn finish(&self, _effect: &Effect) -> Result<Option<Completion>, DriverError> {
+        Ok(None)
+    }
+
+    /// Says what answers an effect, if it is answered by another one.
+    fn answered_by(&self, _effect: &Effect) -> Result<Option<String>, DriverError> {
+        Ok(None)
+    }
+
     /// Says of each thing that an effect keeps, for a name that is needed, what is wrong with it, if something is. Looks
     /// only. Nothing is said of contents: the store looks at those itself.
     fn check_kept(
@@ -526,6 +536,19 @@ pub trait Driver: fmt::Debug + Send + Sync {
         _how: How<'_>,
         _now: &[u8],
     ) -> Result<Option<Vec<u8>>, DriverError> {
+        Ok(None)
+    }
+
+    /// Makes a request that makes some targets of an effect what they were before it, or with `is_after` what it made of
+    /// them, whatever they are now; `summary` is its line for people. None if this driver restores nothing but by an undo.
+    /// Looks only.
+    fn restoring(
+        &self,
+        _effect: &Effect,
+        _targets: &[Target],
+        _is_after: bool,
+        _summary: String,
+    ) -> Result<Option<Box<dyn Request>>, DriverError> {
         Ok(None)
     }
 

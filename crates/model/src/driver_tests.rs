@@ -1,8 +1,8 @@
 //! What a driver, a fault, a depot and what is staged answer if they say nothing else, and what is said of them.
 
 use super::*;
-use crate::ports::{Depots, NewContent};
-use crate::{Completion, TargetOutcome};
+use crate::TargetOutcome;
+use crate::ports::{BadRecipe, Depots, NewContent};
 
 /// The fault of a driver that knows nothing.
 #[derive(Debug, thiserror::Error)]

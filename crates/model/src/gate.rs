@@ -223,6 +223,8 @@ pub struct ChangedFile<'s> {
     pub old: Option<Box<dyn FileBytes + 's>>,
     /// What comes to be in it, if its content is new.
     pub new: Option<Box<dyn FileBytes + 's>>,
+    /// The directory that it leads to, if it comes to be a link to one: all that is in there can be had by its name.
+    pub leads_to: Option<TargetPath>,
 }
 
 /// A staged change, as a gate sees it.
@@ -274,6 +276,12 @@ pub trait Gate: fmt::Debug + Send + Sync {
         _path: &Path,
         _to: Option<&Path>,
     ) -> Option<Reason> {
+        None
+    }
+
+    /// Says why a command that runs may not write a file, or give it one more name, because of other names that it has. It is
+    /// asked only where there are some.
+    fn forbids_by_other_names(&self, _path: &Path) -> Option<Reason> {
         None
     }
 

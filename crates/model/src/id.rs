@@ -150,6 +150,11 @@ name!(
 );
 
 name!(
+    /// Names what a person asked an agent.
+    PromptId,
+    "a prompt"
+);
+name!(
     /// Names one call of a caller who may have to ask again: the same key means the same call.
     CallKey,
     "a key"

@@ -10,6 +10,7 @@
 pub mod any_path;
 pub mod any_words;
 mod arm;
+mod bad_recipe;
 mod command;
 pub mod compensation;
 mod digest;
@@ -27,11 +28,13 @@ mod outcome;
 mod path;
 mod plan;
 pub mod ports;
+mod prompt;
 mod proposal;
 mod recipe;
 mod record;
 mod recorded;
 mod repair;
+pub mod report;
 mod retention;
 pub mod reversal;
 mod rollout;
@@ -49,15 +52,19 @@ pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart,
 pub use digest::{Digest, DigestError};
 pub use glob::{Glob, GlobError};
 pub use graph::{Dependency, DependencyReason, History};
-pub use id::{AgentId, CallKey, CheckpointName, IdError, OperationId, TaskId};
+pub use id::{AgentId, CallKey, CheckpointName, IdError, OperationId, PromptId, TaskId};
 pub use json_text::JsonText;
 pub use key::{Below, Key, KeyError};
 pub use ladder::{Climbed, Escalated, Failure, Ladder, Rung, Rungs, Tried};
 pub use left::LeftAlone;
-pub use operation::{Checkpoint, Operation, Owner, Standing, Task, TaskStatus, Timestamp, Verb};
+pub use operation::{
+    Checkpoint, CheckpointFiles, CheckpointRoot, Operation, Owner, Standing, Task, TaskStatus,
+    Timestamp, Verb,
+};
 pub use outcome::{OutcomeKind, TargetOutcome};
 pub use path::{PathError, TargetPath};
 pub use plan::{Chosen, Goal, Permission, PlanError, Scope, UndoPlan, UndoStep, plan_undo};
+pub use prompt::Prompt;
 pub use proposal::{Asked, Decided, IRREVERSIBLE, KeptRequest, Proposal};
 pub use recipe::{Completion, DriverName, Effect, Flaw, Recipe, Slot};
 pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, CheckpointName, Decision, Dependency, Lsn, OperationId, Status, Target, TaskId,
-    Trigger,
+    AgentId, CheckpointName, Decision, Dependency, Digest, Lsn, OperationId, PromptId, Status,
+    Target, TargetPath, TaskId, Trigger,
 };
 
 /// A moment: milliseconds since 1970 in UTC.
@@ -177,6 +177,9 @@ pub struct Operation {
     /// The piece of work it belongs to; none means it is a task of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
+    /// The prompt that it answers, if an agent told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptId>,
     /// Who answers for it until it is finished.
     pub owner: Owner,
     /// How it can be undone, and why so.
@@ -302,6 +305,27 @@ pub struct Checkpoint {
     /// What the agent wants to find again.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub state: serde_json::Value,
+    /// The directories that it keeps, if it keeps any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<CheckpointFiles>,
+}
+
+/// Directories as they were, with all that was in them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointFiles {
+    /// By which they are known; no operation has it.
+    pub id: OperationId,
+    /// The directories.
+    pub roots: Vec<CheckpointRoot>,
+}
+
+/// A directory as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointRoot {
+    /// Where it is.
+    pub path: TargetPath,
+    /// The digest of all that was in it.
+    pub tree: Digest,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

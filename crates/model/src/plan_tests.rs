@@ -72,6 +72,7 @@ fn blank(number: u64) -> Operation {
         undoes: None,
         group: None,
         asked: None,
+        prompt: None,
         trigger: None,
         retained: true,
         notes: vec![],

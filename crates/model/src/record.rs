@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Asked, Captured, Checkpoint, CommandStart, Completion, Decided, Decision, Dependency,
-    Digest, Escalated, OperationId, Owner, Proposal, Recipe, Repair, RolloutEnd, RolloutMark,
-    RolloutPlan, Standing, Target, TargetOutcome, TaskId, Timestamp, Trigger, Verb,
+    Digest, Escalated, OperationId, Owner, Prompt, PromptId, Proposal, Recipe, Repair, RolloutEnd,
+    RolloutMark, RolloutPlan, Standing, Target, TargetOutcome, TaskId, Timestamp, Trigger, Verb,
 };
 
 /// The hash before the first record.
@@ -53,6 +53,9 @@ pub struct Intent {
     /// The piece of work it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
+    /// The prompt that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptId>,
     /// Who answers for it until it is finished.
     pub owner: Owner,
     /// How it can be undone, and why so.
@@ -131,6 +134,9 @@ pub struct Refusal {
     /// The call that it answers, if that has a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Asked>,
+    /// What set it off, if somebody rejected a proposal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
     /// Who decided so, if it was a proposal and somebody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
@@ -236,6 +242,8 @@ pub enum Event {
     },
     /// A point to return to.
     Checkpoint(Checkpoint),
+    /// A person asked an agent for something.
+    Prompt(Box<Prompt>),
     /// The images of these operations were let go; they can no longer be undone.
     Expired {
         /// The operations.
@@ -301,6 +309,7 @@ impl Event {
             Self::TaskCommit { .. } => "task-commit",
             Self::TaskRollback { .. } => "task-rollback",
             Self::Checkpoint(_) => "checkpoint",
+            Self::Prompt(_) => "prompt",
             Self::Expired { .. } => "expired",
             Self::Cut { .. } => "cut",
             Self::Lost { .. } => "lost",
@@ -333,6 +342,7 @@ impl Event {
             | Self::TaskCommit { .. }
             | Self::TaskRollback { .. }
             | Self::Checkpoint(_)
+            | Self::Prompt(_)
             | Self::Expired { .. }
             | Self::Cut { .. }
             | Self::Lost { .. }

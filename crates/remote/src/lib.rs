@@ -5,13 +5,17 @@
 //! - What a server cannot tell for certain is in doubt, never guessed.
 //!
 //! Each folder has the same files: `request.rs`, `recipe.rs`, `driver.rs`, `tests.rs`. What databases have in common is beside
-//! them: `rows.rs`, `secret.rs`. Design: `docs/design/data.md`.
+//! them: `rows`, `secret.rs`, `tls.rs`. Design: `docs/design/data.md`.
 
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod rows;
 pub mod secret;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod tls;

@@ -9,6 +9,16 @@ use std::path::{Path, PathBuf};
 /// Names in a URL's query whose values are secrets.
 const SECRETS: [&str; 4] = ["password", "passwd", "sslpassword", "pwd"];
 
+/// Looks a variable up when something is sent, and never before. One without a value is none.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Gives the variable that a text begins with, written `${env:NAME}`, and what follows it.
+pub fn named_variable(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix("${env:")?.split_once('}')
+}
+
 /// Gives a URL without the password in it.
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
@@ -58,7 +68,6 @@ pub struct Login<'l> {
 /// Looks a password up as the clients of `PostgreSQL` do: `PGPASSWORD`, then the file `PGPASSFILE` or `~/.pgpass`. A file
 /// that others can read does not count.
 pub fn pgpass(login: Login<'_>) -> Option<String> {
-    let variable = |name| std::env::var(name).ok().filter(|it| !it.is_empty());
     variable("PGPASSWORD").or_else(|| {
         let file = match variable("PGPASSFILE") {
             Some(file) => PathBuf::from(file),
@@ -68,6 +77,50 @@ pub fn pgpass(login: Login<'_>) -> Option<String> {
         let text = is_private.then(|| std::fs::read_to_string(&file).ok())??;
         text.lines().find_map(|line| password_in(line, login))
     })
+}
+
+/// Looks a password up as the clients of `MySQL` do: `MYSQL_PWD`, then `password` in the part `[client]` of `~/.my.cnf`. A file
+/// that others can read does not count.
+#[cfg(feature = "mysql")]
+pub(crate) fn mysql_password() -> Option<String> {
+    let variable = |name| {
+        std::env::var(name)
+            .ok()
+            .filter(|it: &String| !it.is_empty())
+    };
+    variable("MYSQL_PWD").or_else(|| {
+        let file = Path::new(&variable("HOME")?).join(".my.cnf");
+        let is_private = std::fs::metadata(&file).ok()?.mode().trailing_zeros() >= 6;
+        let text = is_private.then(|| std::fs::read_to_string(&file).ok())??;
+        let lines = text.lines().map(str::trim);
+        let mut lines = lines.skip_while(|line| *line != "[client]").skip(1);
+        let own = lines.by_ref().take_while(|line| !line.starts_with('['));
+        let mut pairs = own.filter_map(|line| line.split_once('='));
+        let found = pairs.find(|(name, _)| name.trim() == "password");
+        found.map(|(_, value)| value.trim().trim_matches(['"', '\'']).to_owned())
+    })
+}
+
+/// Reads a part of a URL in which letters may be written as `%40`.
+#[cfg(feature = "mysql")]
+pub(crate) fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let pair = after.get(..2).and_then(|it| std::str::from_utf8(it).ok());
+        let byte = pair.and_then(|it| u8::from_str_radix(it, 16).ok());
+        match byte {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Gives the password of a line `host:port:database:user:password` that fits.

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use backout_model::ports::{Driver, Request};
-use backout_remote::postgres::{Act, Connection, PATIENCE, PostgresDriver, PostgresRequest};
-use backout_remote::rows::Place;
+use backout_remote::postgres::{Connection, PostgresDriver};
+use backout_remote::rows::{Act, Database as _, PATIENCE, Place, RowsRequest};
 use backout_testkit::driver::{Harness, conforms};
 use postgres_server::Server;
 
@@ -19,6 +19,7 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// A database of its own, and what is asked of it.
 struct World<'s> {
+    driver: PostgresDriver,
     server: &'s Server,
     database: String,
     place: Place,
@@ -38,6 +39,7 @@ impl<'s> World<'s> {
         let mut connection = Connection::open(&server.url(&database), PATIENCE).unwrap();
         let place = connection.enroll(None).unwrap().place;
         Self {
+            driver: PostgresDriver::default(),
             server,
             database,
             place,
@@ -51,12 +53,12 @@ impl Harness for World<'_> {
     type Snapshot = String;
 
     fn driver(&self) -> &dyn Driver {
-        &PostgresDriver
+        &self.driver
     }
 
     fn request(&self) -> Box<dyn Request> {
         let (text, agent) = (self.text.to_owned(), None);
-        Box::new(PostgresRequest::new(
+        Box::new(RowsRequest::new(
             self.place.clone(),
             None,
             Act::Run { text, agent },

@@ -16,6 +16,7 @@ mod gc;
 mod home;
 mod host;
 mod journal;
+mod notices;
 mod owner;
 mod ports;
 mod repair;
@@ -27,6 +28,7 @@ mod state_dir;
 mod store;
 mod trials;
 mod witness;
+mod workspaces;
 
 pub use backout_model::ports::{
     ChangedSince, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Lease, LeftBehind,
@@ -35,9 +37,11 @@ pub use backout_model::ports::{
 };
 pub use databases::{Database, databases, write_databases};
 pub use journal::slot_is_gone;
+pub use notices::{note_untold, untold};
 pub use owner::{is_alive, is_elsewhere, is_from_another_boot, is_paused, process, this_process};
 pub use repair::{Salvage, repair_journal};
 pub use sandboxes::Sandboxes;
 pub use schema::FORMAT;
 pub use state_dir::StateDir;
 pub use store::Store;
+pub use workspaces::Workspaces;

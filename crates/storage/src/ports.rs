@@ -9,9 +9,9 @@ use backout_model::ports::{
     Tell, VerifyReport, Workspace,
 };
 use backout_model::{
-    ActPlan, Asked, CallKey, Checkpoint, CheckpointName, Dependency, DriverName, Effect, Key, Lsn,
-    OnFailure, Operation, OperationId, Owner, Proposal, Record, Retention, Target, TargetOutcome,
-    Task, TaskId, Timestamp,
+    ActPlan, AgentId, Asked, CallKey, Checkpoint, CheckpointName, Dependency, DriverName, Effect,
+    Key, Lsn, OnFailure, Operation, OperationId, Owner, Prompt, PromptId, Proposal, Record,
+    Retention, Target, TargetOutcome, Task, TaskId, Timestamp,
 };
 
 use crate::schema::FORMAT;
@@ -53,6 +53,9 @@ impl Journal for Store {
         fn plan_of(&self, act: OperationId) -> Answer<Option<ActPlan>>;
         fn tasks(&self) -> Answer<Vec<Task>>;
         fn checkpoints(&self) -> Answer<Vec<Checkpoint>>;
+        fn prompts(&self) -> Answer<Vec<Prompt>>;
+        fn prompt(&self, id: &PromptId) -> Answer<Option<Prompt>>;
+        fn newest_prompt(&self, agent: &AgentId, session: &str) -> Answer<Option<Prompt>>;
         fn task(&self, id: &TaskId) -> Answer<Option<Task>>;
         fn checkpoint(&self, name: &CheckpointName) -> Answer<Option<Checkpoint>>;
         fn first_owner(&self, id: OperationId) -> Answer<Owner>;

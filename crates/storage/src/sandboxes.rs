@@ -117,6 +117,17 @@ impl Sandboxes {
         }
     }
 
+    /// Removes a file of a sandbox, if it is there.
+    pub fn remove_file(&self, name: &str, file: &str) -> Result<(), StorageError> {
+        let path = self.directory(name).join(file);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failed(&path, "remove", error))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     /// Removes the directory of a sandbox.
     pub fn remove(&self, name: &str) -> Result<(), StorageError> {
         let path = self.directory(name);

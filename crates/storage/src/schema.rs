@@ -1,11 +1,11 @@
 //! The tables of the journal's database, and how an older store becomes a newer one.
 //!
 //! `record` is the truth: append-only, guarded by triggers, hash-chained. Everything else is either derived
-//! from it in the same transaction (`operation`, `target`, `edge`, `task`, `checkpoint`), storage of contents
+//! from it in the same transaction (`operation`, `target`, `edge`, `task`, `checkpoint`, `prompt`), storage of contents
 //! (`content`, `chunk`, `pack`, `reference`), or short-lived (`lease`). Layout in words: `docs/format.md`.
 
 /// The format this program writes. It reads this one and every older one.
-pub const FORMAT: i64 = 5;
+pub const FORMAT: i64 = 6;
 
 /// What a new store is made of.
 pub(crate) const CREATE: &str = "
@@ -53,13 +53,15 @@ CREATE TABLE operation (
     asked      TEXT,
     call_key   TEXT,
     set_off    TEXT,
-    undo_failed INTEGER
+    undo_failed INTEGER,
+    prompt     TEXT
 ) STRICT;
 CREATE UNIQUE INDEX operation_call ON operation (call_key) WHERE call_key IS NOT NULL;
 CREATE INDEX operation_undo_failed ON operation (lsn) WHERE undo_failed IS NOT NULL;
 CREATE INDEX operation_unfinished ON operation (lsn)
     WHERE status IN ('armed', 'in-doubt', 'failed', 'interrupted');
 CREATE INDEX operation_undoes ON operation (undoes) WHERE undoes IS NOT NULL;
+CREATE INDEX operation_prompt ON operation (prompt) WHERE prompt IS NOT NULL;
 CREATE INDEX operation_task ON operation (task) WHERE task IS NOT NULL;
 CREATE INDEX operation_group ON operation (undo_group) WHERE undo_group IS NOT NULL;
 -- by status, so that operations are counted without visiting their rows; then by time, so that new ones stand together
@@ -101,6 +103,15 @@ CREATE TABLE checkpoint (
     lsn  INTEGER NOT NULL,
     body TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE prompt (
+    id      TEXT PRIMARY KEY,
+    lsn     INTEGER NOT NULL,
+    agent   TEXT NOT NULL,
+    session TEXT NOT NULL,
+    body    TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX prompt_session ON prompt (agent, session, lsn);
 
 CREATE TABLE lease (
     operation INTEGER NOT NULL,
@@ -168,7 +179,7 @@ pub(crate) const NOTE_READER: &str = concat!(
 pub(crate) const REBUILD: &str = "rebuild";
 
 /// What makes a store of one format one of the next, the first from format 1. Each is one transaction.
-pub(crate) const MIGRATIONS: [&str; 4] = [TO_2, TO_3, TO_4, TO_5];
+pub(crate) const MIGRATIONS: [&str; 5] = [TO_2, TO_3, TO_4, TO_5, TO_6];
 
 /// Each target stands by itself.
 const TO_2: &str = "
@@ -205,4 +216,18 @@ const TO_5: &str = "
 ALTER TABLE operation ADD COLUMN set_off TEXT;
 ALTER TABLE operation ADD COLUMN undo_failed INTEGER;
 CREATE INDEX operation_undo_failed ON operation (lsn) WHERE undo_failed IS NOT NULL;
+";
+
+/// Prompts, which are records of a new kind, and the operations that answered them.
+const TO_6: &str = "
+ALTER TABLE operation ADD COLUMN prompt TEXT;
+CREATE INDEX operation_prompt ON operation (prompt) WHERE prompt IS NOT NULL;
+CREATE TABLE prompt (
+    id      TEXT PRIMARY KEY,
+    lsn     INTEGER NOT NULL,
+    agent   TEXT NOT NULL,
+    session TEXT NOT NULL,
+    body    TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX prompt_session ON prompt (agent, session, lsn);
 ";

@@ -238,6 +238,7 @@ impl MemoryJournal {
             command: None,
             call: None,
             approval: None,
+            prompt: None,
             recipe: prepared.recipe,
         };
         backout_model::arm(self, intent, prepared.contents, prepared.staged)

@@ -13,7 +13,8 @@ use backout_model::ports::{
 };
 use backout_model::{
     Asked, CallKey, Checkpoint, Dependency, Digest, DriverName, Effect, Key, Lsn, Operation,
-    OperationId, Owner, Proposal, Record, Retention, Slot, Target, TargetPath, Task, Timestamp,
+    OperationId, Owner, Prompt, Proposal, Record, Retention, Slot, Target, TargetPath, Task,
+    Timestamp,
 };
 
 type Answer<T> = Result<T, StorageError>;
@@ -102,6 +103,7 @@ impl Journal for FaultyStore {
         fn answer_to(&self, key: &CallKey) -> Answer<Option<(OperationId, Asked)>>;
         fn tasks(&self) -> Answer<Vec<Task>>;
         fn checkpoints(&self) -> Answer<Vec<Checkpoint>>;
+        fn prompts(&self) -> Answer<Vec<Prompt>>;
     }
 }
 

@@ -63,6 +63,7 @@ fn arm(store: &MemoryStore, number: u64) {
         trigger: None,
         call: None,
         approval: None,
+        prompt: None,
         recipe: Recipe {
             driver: DriverName::FILE,
             version: 1,

@@ -97,7 +97,7 @@ fn grow(state: &Path, work: &Path, records: usize) -> Result<(), Failure> {
 fn open(state: &Path) -> Result<Engine, EngineError> {
     let mut settings = Settings::new(state);
     settings.retention.store_bytes_max = u64::MAX;
-    Engine::open(settings)
+    Engine::open(settings, backout_drivers::local)
 }
 
 fn version(number: usize) -> Vec<u8> {

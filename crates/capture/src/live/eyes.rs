@@ -158,6 +158,9 @@ impl Eyes {
                 continue;
             }
             let answer = observer.before(&mut touch);
+            if answer == Answer::Again {
+                continue;
+            }
             let answer = settled(notice, act, scene, &operands, answer);
             let call = (notice, shape, &operands);
             if let Some(answer) = self.begin(listener, call, &touch, answer, observer) {
@@ -199,7 +202,8 @@ impl Eyes {
             | Answer::Fails(_)
             | Answer::Done
             | Answer::Gave(_)
-            | Answer::Told => return Some(answer),
+            | Answer::Told
+            | Answer::Again => return Some(answer),
             Answer::Continue | Answer::Perform | Answer::Watch => {}
         }
         if Operands::read(notice, shape).as_ref() != Ok(operands) {

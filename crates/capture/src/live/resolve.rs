@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, stat
 use rustix::io::Errno;
 
 use super::mounts;
-use super::paths;
+use super::paths::{self, Number};
 use super::process_info::Scene;
 use super::reach::{link_text, opened, path_text, seen, taken};
 use super::walk::{Lead, Walk};
@@ -35,6 +35,8 @@ pub struct Place {
     pub stat: Option<Stat>,
     /// Whether a slash came after the name: only a directory may be called so.
     pub is_slashed: bool,
+    /// The link at the end of the path, if one was followed to here.
+    pub through: Option<PathBuf>,
 }
 
 impl Place {
@@ -53,6 +55,7 @@ impl Place {
             dir_number: self.dir_number,
             name,
             is_slashed: false,
+            through: None,
         })
     }
 
@@ -209,6 +212,7 @@ pub(super) fn resolve(
                 name: OsString::from_vec(name),
                 stat,
                 is_slashed,
+                through: walk.through().map(path_from),
             })
         }
     }
@@ -221,13 +225,24 @@ fn path_from(bytes: Vec<u8>) -> PathBuf {
 /// A directory as we see it, its path, and its device and number where they were looked at.
 type Placed = (OwnedFd, PathBuf, Option<(u64, u64)>);
 
-/// Gives a directory of the task as we see it.
-fn placed(thread: u32, scene: Scene, dir: OwnedFd) -> Result<Placed, Lost> {
+/// Gives the number of a directory whose path may be remembered.
+fn memorable(scene: Scene, dir: BorrowedFd<'_>) -> Option<Number> {
     let is_plain = scene.is_plain() && !scene.has_new_mounts;
-    let found = is_plain.then(|| fstat(&dir).ok()).flatten();
+    let found = is_plain.then(|| fstat(dir).ok()).flatten();
     // One that is gone may be held open, and is not told of then.
     let found = found.filter(|found| found.st_nlink > 0 && mounts::is_seen_once(found.st_dev));
-    let number = found.map(|found| (found.st_dev, found.st_ino));
+    found.map(|found| (found.st_dev, found.st_ino))
+}
+
+/// Gives the number and the path of a directory that is remembered.
+pub(super) fn remembered(scene: Scene, dir: BorrowedFd<'_>) -> Option<(Number, Vec<u8>)> {
+    let number = memorable(scene, dir)?;
+    paths::known(number).map(|path| (number, path))
+}
+
+/// Gives a directory of the task as we see it.
+fn placed(thread: u32, scene: Scene, dir: OwnedFd) -> Result<Placed, Lost> {
+    let number = memorable(scene, dir.as_fd());
     if let Some(path) = number.and_then(paths::known) {
         return Ok((dir, path_from(path), number));
     }
@@ -323,11 +338,12 @@ fn named(path: &Path, opened: BorrowedFd<'_>) -> Result<Option<Place>, Lost> {
         name: name.to_owned(),
         stat: Some(stat),
         is_slashed: false,
+        through: None,
     }))
 }
 
 /// Gives the path of something that we have open, as the system tells it.
-fn path_of(opened: BorrowedFd<'_>) -> Result<Vec<u8>, Lost> {
+pub(super) fn path_of(opened: BorrowedFd<'_>) -> Result<Vec<u8>, Lost> {
     let path = path_text(opened).map_err(|errno| match errno {
         Errno::NAMETOOLONG => Lost::Blind(
             errno,

@@ -87,6 +87,8 @@ pub enum Answer {
     Gave(i32),
     /// It is done, and the process knows that already.
     Told,
+    /// Somebody was asked meanwhile, and may have changed what was looked at: it is looked at again.
+    Again,
 }
 
 /// Is asked before each call.
@@ -209,7 +211,7 @@ impl Supervisor {
             let is_due = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if is_busy && self.waiting.is_empty() && in_a_row < IN_A_ROW_MAX && !is_due() {
                 in_a_row += 1;
-                if self.has_next_call()? {
+                if self.has_next_call(also)? {
                     self.take_up()?;
                     if let Some(notice) = self.waiting.pop_front() {
                         self.answer(&notice, observer)?;
@@ -234,6 +236,10 @@ impl Supervisor {
             if ready.call {
                 self.take_up()?;
             }
+            // Calls may come without end; whoever asks beside them waits for an answer too.
+            if let Some(index) = ready.also {
+                return Ok(Event::Readable(index));
+            }
             if let Some(notice) = self.waiting.pop_front() {
                 self.answer(&notice, observer)?;
                 is_busy = true;
@@ -253,9 +259,6 @@ impl Supervisor {
                 && let Some(event) = self.signal()?
             {
                 return Ok(event);
-            }
-            if let Some(index) = ready.also {
-                return Ok(Event::Readable(index));
             }
             let is_due = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             // In a program with other threads the signal of its end may be lost on one of them.
@@ -392,23 +395,29 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the next call, and tells whether it came before the clock ticked.
-    fn has_next_call(&mut self) -> io::Result<bool> {
+    /// Waits for the next call, and tells whether it came before the clock ticked or anything else can be read.
+    fn has_next_call(&mut self, also: &[BorrowedFd<'_>]) -> io::Result<bool> {
         let Some(ticks) = self.ticker.start() else {
             return self.has_call(&ticker::PERIOD);
         };
         let listener = PollFd::new(&self.listener, PollFlags::IN);
         let mounts = self.mounts.as_ref().map_or(ticks, AsFd::as_fd);
+        let also = |index: usize| match also.get(index) {
+            Some(fd) => PollFd::from_borrowed_fd(*fd, PollFlags::IN),
+            None => PollFd::from_borrowed_fd(ticks, PollFlags::empty()),
+        };
         let mut fds = [
             listener,
             PollFd::from_borrowed_fd(ticks, PollFlags::IN),
             PollFd::from_borrowed_fd(mounts, PollFlags::PRI),
+            also(0),
+            also(1),
         ];
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let [call, tick, mounted] = fds.map(|fd| fd.revents());
+        let [call, tick, mounted, also @ ..] = fds.map(|fd| fd.revents());
         if mounted.contains(PollFlags::PRI) {
             paths::let_go();
         }
@@ -416,7 +425,7 @@ impl Supervisor {
         if tick && !call {
             self.ticker.heard();
         }
-        Ok(call)
+        Ok(call && also.iter().all(PollFlags::is_empty))
     }
 
     fn answer(&mut self, notice: &Notice, observer: &mut dyn Observer) -> io::Result<()> {
@@ -429,6 +438,8 @@ impl Supervisor {
             Answer::Done => Reply::Give(0),
             Answer::Gave(number) => Reply::Give(i64::from(number)),
             Answer::Told => return Ok(()),
+            // Only a look can be had again.
+            Answer::Again => Reply::Fail(libc::EAGAIN),
         };
         sys::send(self.listener.as_fd(), notice.id, reply)?;
         if let (Answer::Watch, Some(mut touch)) = (answer, touch) {

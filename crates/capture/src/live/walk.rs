@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::paths::{self, Beginning, Number};
 use super::process_info::{Scene, number_in};
-use super::resolve::{Base, Dots, Last, Lost, is_link, lost, stat_of};
+use super::resolve::{Base, Dots, Last, Lost, is_link, lost, path_of, remembered, stat_of};
 
 /// How many symbolic links in a row are followed, as the kernel does.
 const LINKS_MAX: usize = 40;
@@ -57,6 +57,8 @@ pub(super) struct Walk {
     known: Option<(Number, Vec<u8>)>,
     /// Where the way to that directory began, if it had no link in it.
     straight: Option<Beginning>,
+    /// The first link at the end of the path that was followed.
+    through: Option<Vec<u8>>,
 }
 
 impl Walk {
@@ -67,7 +69,13 @@ impl Walk {
             links: 0,
             known: None,
             straight: None,
+            through: None,
         }
+    }
+
+    /// Gives the first link at the end of the path, if one was followed.
+    pub(super) const fn through(&mut self) -> Option<Vec<u8>> {
+        self.through.take()
     }
 
     /// Gives the number and the path of the directory that was found, where they are known.
@@ -118,8 +126,12 @@ impl Walk {
             (false, false) => self.down(Some(base.start(self.thread)?.as_fd()), parent),
         };
         match opened {
-            Ok(dir) if is_proc(dir.as_fd()) => Ok(None),
-            Ok(dir) => Ok(Some((dir, name))),
+            Ok(dir) => {
+                // What is remembered is no `/proc`.
+                self.known = remembered(self.scene, dir.as_fd());
+                let is_good = self.known.is_some() || !is_proc(dir.as_fd());
+                Ok(is_good.then_some((dir, name)))
+            }
             // What is not there for us may be there for the task: `/proc/self` is somebody else.
             Err(_) => Ok(None),
         }
@@ -206,6 +218,10 @@ impl Walk {
                         rest = after.to_vec();
                     }
                     Target::Text(to) => {
+                        if is_last && self.through.is_none() && self.scene.is_plain() {
+                            let directory = path_of(at.as_fd()).ok();
+                            self.through = directory.map(|it| [&it[..], b"/", name].concat());
+                        }
                         if to.first() == Some(&b'/') {
                             at = self.root()?;
                         }

@@ -44,7 +44,7 @@ pub use stack::{Above, Stack, Top, moment, plan_of, run_above, settle};
 pub use survivors::Survivor;
 pub use touched::{Touched, touched};
 pub use walk::walk;
-pub use xattrs::is_private;
+pub use xattrs::{attributes, is_private};
 
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,10 @@ pub(super) fn read(path: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Reads all attributes but those of overlays.
+pub fn attributes(path: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    read_all(path)
+}
+
 pub(super) fn read_all(path: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut names = vec![0_u8; BYTES_MAX];

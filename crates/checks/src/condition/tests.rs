@@ -247,3 +247,10 @@ proptest! {
         prop_assert_eq!(condition.holds(&json), Ok(files > u64::from(limit)));
     }
 }
+
+#[test]
+fn a_condition_that_does_not_end_is_not_tried_and_not_asked() {
+    let long = "[1,2,3,4,5,6,7,8,9,10].all(a, ".repeat(12) + "true" + &")".repeat(12);
+    let condition = Condition::compile(&long).unwrap().tried().unwrap();
+    assert!(condition.holds(&facts().to_json()).is_err());
+}

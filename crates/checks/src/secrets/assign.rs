@@ -1,15 +1,58 @@
 //! Values of keys that are named like secrets: `password = "…"`, `API_KEY: …`, `"client_secret": "…"`.
 
-use std::sync::LazyLock;
-
-use regex::bytes::Regex;
+use std::ops::Range;
 
 use super::{Hit, plausible};
 
-/// Parts of a name that say "secret".
-static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i-u)passw|passphrase|secret|token|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|credential").ok()
-});
+/// Parts of a name that say "secret", in small or capital letters. Between two of them a `_` or a `-` may stand.
+const NAMES: [(&str, &str); 10] = [
+    ("passw", ""),
+    ("passphrase", ""),
+    ("secret", ""),
+    ("token", ""),
+    ("pwd", ""),
+    ("api", "key"),
+    ("access", "key"),
+    ("private", "key"),
+    ("auth", "key"),
+    ("credential", ""),
+];
+
+/// Finds the next part of a name that says "secret".
+pub(super) fn next_name(content: &[u8], from: usize) -> Option<Range<usize>> {
+    const SMALL: u8 = 0x20;
+    let may_begin = |pair: &[u8]| {
+        let [first, second] = pair else { return false };
+        matches!(
+            (first | SMALL, second | SMALL),
+            (b'p', b'a' | b'w' | b'r')
+                | (b'a', b'p' | b'c' | b'u')
+                | (b's', b'e')
+                | (b't', b'o')
+                | (b'c', b'r')
+        )
+    };
+    let mut pairs = content.get(from..)?.windows(2).enumerate();
+    pairs.find_map(|(offset, pair)| {
+        let start = from + offset;
+        let rest = content.get(start..).filter(|_| may_begin(pair))?;
+        let length = NAMES.iter().find_map(|name| length_of(*name, rest))?;
+        Some(start..start + length)
+    })
+}
+
+/// Tells how long a name is that begins here, if it does.
+fn length_of((first, second): (&str, &str), rest: &[u8]) -> Option<usize> {
+    let begins = |rest: &[u8], word: &str| {
+        let head = rest.get(..word.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    begins(rest, first).then_some(())?;
+    let behind = rest.get(first.len()..)?;
+    let gap = usize::from(!second.is_empty() && matches!(behind.first(), Some(b'_' | b'-')));
+    let is_there = begins(behind.get(gap..)?, second);
+    is_there.then_some(first.len() + gap + second.len())
+}
 
 /// What follows in a name that is about a secret and holds none: `token_url`, `secretName`, `password_hash`.
 const HARMLESS: [&str; 43] = [
@@ -65,19 +108,16 @@ const VALUE_MAX: usize = 512;
 /// Finds assignments of secrets.
 pub(super) fn find(content: &[u8]) -> Vec<Hit> {
     let mut hits = Vec::new();
-    let Some(names) = NAMES.as_ref() else {
-        return hits;
-    };
     let mut at = 0;
-    while let Some(found) = names.find_at(content, at) {
-        let rest = content.get(found.end()..).unwrap_or_default();
+    while let Some(found) = next_name(content, at) {
+        let rest = content.get(found.end..).unwrap_or_default();
         let tail = rest
             .iter()
             .take(NAME_MAX)
             .take_while(|byte| is_name(**byte))
             .count();
-        at = found.end() + tail;
-        if let Some(hit) = assigned(content, found.start(), at) {
+        at = found.end + tail;
+        if let Some(hit) = assigned(content, found.start, at) {
             at = hit.range.end;
             hits.push(hit);
         }

@@ -498,3 +498,38 @@ proptest! {
         prop_assert_eq!(check(text.as_bytes()).len(), 1);
     }
 }
+
+#[test]
+fn the_scan_for_names_finds_what_a_pattern_would() {
+    let pattern = regex::bytes::Regex::new(
+        r"(?i-u)passw|passphrase|secret|token|pwd|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|credential",
+    )
+    .unwrap();
+    let parts: [&[u8]; 14] = [
+        b"pass", b"PASSW", b"phrase", b"secre", b"t", b"Token", b"p", b"wd", b"api", b"_", b"-",
+        b"KEY", b"auth", b"\xff",
+    ];
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    for one in parts {
+        for two in parts {
+            for three in parts {
+                for four in [&b""[..], b"key", b" credentials and access_key"] {
+                    texts.push([one, two, three, four].concat());
+                }
+            }
+        }
+    }
+    for text in texts {
+        let expected: Vec<_> = pattern
+            .find_iter(&text)
+            .map(|found| found.range())
+            .collect();
+        let mut at = 0;
+        let mut found = Vec::new();
+        while let Some(range) = super::assign::next_name(&text, at) {
+            at = range.end;
+            found.push(range);
+        }
+        assert_eq!(found, expected, "{}", String::from_utf8_lossy(&text));
+    }
+}

@@ -1,9 +1,5 @@
 //! Tokens with a beginning that only they have: one table, one pass.
 
-use std::sync::LazyLock;
-
-use regex::bytes::Regex;
-
 use super::{Hit, plausible, shapes};
 
 /// Which characters follow the beginning.
@@ -151,23 +147,51 @@ const SHAPES: &[(&str, shapes::Shape)] = &[
     ("dt0c01.", shapes::dynatrace),
 ];
 
-/// Where any of the formats may begin.
-static BEGINNINGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let formats = FORMATS.iter().map(|format| format.0);
-    let shapes = SHAPES.iter().map(|shape| shape.0);
-    let parts: Vec<String> = formats.chain(shapes).map(regex::escape).collect();
-    Regex::new(&format!("(?-u){}", parts.join("|"))).ok()
-});
+/// The pairs of bytes that formats begin with, a bit for each: a process that writes one file must not have to make a regular
+/// expression of a hundred beginnings first.
+static PAIRS: [u64; 1024] = pairs();
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a constant with a wrong index does not compile"
+)]
+const fn pairs() -> [u64; 1024] {
+    let mut set = [0; 1024];
+    let mut at = 0;
+    while at < FORMATS.len() {
+        set = with_pair(set, FORMATS[at].0.as_bytes());
+        at += 1;
+    }
+    at = 0;
+    while at < SHAPES.len() {
+        set = with_pair(set, SHAPES[at].0.as_bytes());
+        at += 1;
+    }
+    set
+}
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a constant with a wrong index does not compile"
+)]
+const fn with_pair(mut set: [u64; 1024], beginning: &[u8]) -> [u64; 1024] {
+    let pair = u16::from_be_bytes([beginning[0], beginning[1]]) as usize;
+    set[pair >> 6] |= 1 << (pair & 63);
+    set
+}
+
+/// Tells whether a format may begin with these two bytes.
+fn may_begin(pair: [u8; 2]) -> bool {
+    let pair = usize::from(u16::from_be_bytes(pair));
+    let word = PAIRS.get(pair >> 6);
+    word.is_some_and(|word| word >> (pair & 63) & 1 == 1)
+}
 
 /// Finds all tokens.
 pub(super) fn find(content: &[u8]) -> Vec<Hit> {
     let mut hits = Vec::new();
-    let Some(beginnings) = BEGINNINGS.as_ref() else {
-        return hits;
-    };
     let mut at = 0;
-    while let Some(found) = beginnings.find_at(content, at) {
-        let start = found.start();
+    while let Some(start) = next_pair(content, at) {
         at = start + 1;
         if let Some(hit) = token(content, start).or_else(|| shape(content, start)) {
             at = hit.range.end.max(at);
@@ -179,6 +203,13 @@ pub(super) fn find(content: &[u8]) -> Vec<Hit> {
     }
     hits.extend(shapes::discord_bots(content));
     hits
+}
+
+/// Finds the next place where a format may begin.
+fn next_pair(content: &[u8], from: usize) -> Option<usize> {
+    let mut pairs = content.get(from..)?.windows(2);
+    let found = pairs.position(|pair| <[u8; 2]>::try_from(pair).is_ok_and(may_begin))?;
+    Some(from + found)
 }
 
 /// The token of the table that begins here.

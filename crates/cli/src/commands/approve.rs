@@ -32,7 +32,8 @@ pub(crate) struct WhyArg {
 
 impl WhyArg {
     /// Says who decides, and why.
-    pub(crate) fn decided(self, session: &Session) -> Decided {
+    pub(crate) fn decided(self, session: &mut Session) -> Decided {
+        session.look_up_forebears();
         let by = match &session.agent {
             Some(agent) => format!("{} for agent {agent}", user_name()),
             None => user_name(),

@@ -1,16 +1,23 @@
 //! `backout checkpoint`
 
+use std::path::PathBuf;
+
 use backout_engine::{CheckpointCommand, Command, Report};
 use backout_model::CheckpointName;
 use clap::Args;
 
 use crate::failure::Failure;
 use crate::input::read_file;
+use crate::paths::directories;
 use crate::session::Session;
 
 /// Mark this point, to return to it with `backout rollback --to`.
 ///
 /// With `--agent` or `--task` the mark is for their work only.
+///
+/// With `--roots` everything in these directories is kept, whoever writes there: git-ignored and untracked files, modes,
+/// owners, attributes, links, empty directories. `backout rollback --to` then makes the directories what they were, and
+/// `backout undo` takes that back. Only files that changed since the last checkpoint are read and stored.
 #[derive(Debug, Args)]
 pub(crate) struct CheckpointArgs {
     /// Its name; by default a new one. A later checkpoint of the same name takes it over.
@@ -20,6 +27,14 @@ pub(crate) struct CheckpointArgs {
     /// What the agent wants to find again: JSON, or @FILE.
     #[arg(long, value_name = "JSON", conflicts_with = "list")]
     state: Option<String>,
+
+    /// Keep everything in these directories.
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "list")]
+    roots: Vec<PathBuf>,
+
+    /// Let go of the files that the checkpoint keeps; the mark stays.
+    #[arg(long, conflicts_with_all = ["list", "roots", "state"], requires = "name")]
+    drop: bool,
 
     /// List checkpoints, newest first.
     #[arg(long)]
@@ -31,13 +46,20 @@ pub(crate) fn cmd_checkpoint(session: &mut Session, args: CheckpointArgs) -> Res
     if args.list {
         return session.run(Command::Checkpoint(CheckpointCommand::List));
     }
+    if let (true, Some(name)) = (args.drop, &args.name) {
+        let name = name.clone();
+        return session.run(Command::Checkpoint(CheckpointCommand::Drop { name }));
+    }
     let state = match args.state {
         Some(text) => read_state(&text)?,
         None => serde_json::Value::Null,
     };
-    session.run(Command::Checkpoint(CheckpointCommand::Mark {
-        name: args.name,
-        state,
+    let name = args.name;
+    session.run(Command::Checkpoint(if args.roots.is_empty() {
+        CheckpointCommand::Mark { name, state }
+    } else {
+        let roots = directories(&args.roots)?;
+        CheckpointCommand::Keep { name, state, roots }
     }))
 }
 

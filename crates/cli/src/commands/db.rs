@@ -1,8 +1,7 @@
 //! `backout db`: the databases whose rows can be taken back.
 
 use backout_engine::Report;
-use backout_remote::postgres::{Connection, Enrolled, PATIENCE, is_url};
-use backout_remote::rows::is_name;
+use backout_remote::rows::{Database as Remote, Enrolled, Kind, PATIENCE, connect, is_name};
 use backout_storage::Database;
 use clap::Args;
 use serde::Serialize;
@@ -24,10 +23,11 @@ pub(crate) struct DbArgs {
 enum What {
     /// Put triggers and a log into a database. Once more covers tables that are new since.
     ///
-    /// Everything is in a schema of its own, `backout`. From then on each transaction of each client is kept there, row by
-    /// row, until it expires. A password in the URL is used now and kept nowhere: later it comes from `PGPASSWORD` or `~/.pgpass`.
+    /// Everything is in a schema of its own, `backout`, or with `MariaDB` in a database of its own, `backout_NAME`. From then on
+    /// each transaction of each client is kept there, row by row, until it expires. A password in the URL is used now and kept
+    /// nowhere: later it comes from `PGPASSWORD` or `~/.pgpass`, `MYSQL_PWD` or `~/.my.cnf`.
     Enroll {
-        /// Where it is, like `postgres://user@host/database`.
+        /// Where it is, like `postgres://user@host/database` or `mysql://user@host/database`.
         url: String,
 
         /// What to call it; the name of the database if nothing is said.
@@ -109,13 +109,13 @@ pub(crate) fn cmd_db(session: &mut Session, args: DbArgs) -> Result<(), Failure>
 }
 
 /// Connects to a database by its URL, or by the name that it was enrolled under.
-pub(crate) fn open(session: &Session, database: &str) -> Result<Connection, Failure> {
-    let url = if is_url(database) {
+pub(crate) fn open(session: &Session, database: &str) -> Result<Box<dyn Remote>, Failure> {
+    let url = if Kind::of(database).is_some() {
         database.to_owned()
     } else {
         known(session, database)?.url
     };
-    Connection::open(&url, PATIENCE).map_err(driver)
+    connect(&url, PATIENCE).map_err(driver)
 }
 
 /// Finds a database that was enrolled.
@@ -128,14 +128,14 @@ pub(crate) fn known(session: &Session, name: &str) -> Result<Database, Failure> 
 }
 
 fn enroll(session: &mut Session, url: &str, name: Option<&str>) -> Result<(), Failure> {
-    if !is_url(url) {
+    if Kind::of(url).is_none() {
         return Err(
             Report::usage("this is no URL of a database that can be enrolled")
-                .next("it is like `postgres://user@host/database`")
+                .next("it is like `postgres://user@host/database` or `mysql://user@host/database`")
                 .into(),
         );
     }
-    let mut connection = Connection::open(url, PATIENCE).map_err(driver)?;
+    let mut connection = connect(url, PATIENCE).map_err(driver)?;
     let enrolled = connection.enroll(name).map_err(driver)?;
     session.remember(&enrolled.place)?;
     tell(session, "database", &enrolled, "was enrolled");
@@ -195,7 +195,7 @@ fn sync(session: &mut Session, database: Option<&str>) -> Result<(), Failure> {
         None => session.databases()?,
     };
     let (mut operations, mut pruned_rows) = (Vec::new(), 0);
-    for database in databases.iter().filter(|it| is_url(&it.url)) {
+    for database in &databases {
         let taken = session.sync_database(database, PATIENCE)?;
         operations.extend(taken.iter().map(ToString::to_string));
         pruned_rows += session.prune_database(database)?;
@@ -234,12 +234,19 @@ fn tell(session: &mut Session, reply: &'static str, enrolled: &Enrolled, said: &
             .ui
             .note(&format!("`{}` is not covered: {}", table.table, table.why));
     }
+    let is_mysql = Kind::of(&enrolled.place.url) == Some(Kind::Mysql);
     if !enrolled.covers_new {
-        session.ui.note("tables that are made later are not covered by themselves: only a superuser can have that");
+        session.ui.note(if is_mysql {
+            "tables that are made later are not covered by themselves: enroll it once more then"
+        } else {
+            "tables that are made later are not covered by themselves: only a superuser can have that"
+        });
     }
     if !enrolled.stills_triggers {
-        session.ui.note(
-            "this role cannot keep other triggers from running during an undo: they run once more",
-        );
+        session.ui.note(if is_mysql {
+            "the server cannot keep other triggers from running during an undo: they run once more"
+        } else {
+            "this role cannot keep other triggers from running during an undo: they run once more"
+        });
     }
 }

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use backout_engine::Command;
+use backout_engine::{Command, Reply};
 use clap::{Args, ValueHint};
 
+use crate::agents::doctor;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Check that the store is healthy and what the file system here can do.
+/// Check that the store is healthy, what the file system here can do, and whether the agents here are protected.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// A directory of the file system to check.
@@ -37,8 +38,12 @@ pub(crate) fn cmd_doctor(session: &mut Session, args: DoctorArgs) -> Result<(), 
         repair: false,
     };
     if args.repair {
-        session.repair(command)
-    } else {
-        session.run(command)
+        return session.repair(command);
     }
+    let engine = session.engine()?;
+    let mut reply = session.execute(&engine, command)?;
+    if let Reply::Doctor(report) = &mut reply {
+        report.findings.extend(doctor::findings(session));
+    }
+    session.show(&engine, &reply)
 }

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use backout_engine::{Command, Reply, quoted, real_target};
+use backout_engine::{Command, PromptFilter, Reply, quoted, real_target};
 use backout_storage::Filter;
 use clap::{Args, ValueHint};
 
+use super::undo::below_here;
 use crate::failure::Failure;
 use crate::paths::real;
 use crate::place::place;
@@ -30,6 +31,14 @@ pub(crate) struct LogArgs {
     #[arg(long, short = 'n', value_name = "N", default_value_t = LIMIT)]
     limit: usize,
 
+    /// List what people asked agents instead, each with what that did and the number that `rollback --prompt` takes.
+    #[arg(long, conflicts_with = "path")]
+    prompts: bool,
+
+    /// With `--prompts`: also those whose work wrote nothing below this directory.
+    #[arg(long, requires = "prompts")]
+    everywhere: bool,
+
     /// Do not draw what was built on what.
     #[arg(long)]
     no_graph: bool,
@@ -39,6 +48,15 @@ pub(crate) struct LogArgs {
 pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failure> {
     session.sync_databases();
     let engine = session.engine()?;
+    if args.prompts {
+        let limit = Some(args.limit).filter(|limit| *limit > 0 && !session.global.verbose);
+        let filter = PromptFilter {
+            below: below_here(args.everywhere)?,
+            limit,
+        };
+        let reply = session.execute(&engine, Command::Prompts(filter))?;
+        return session.show(&engine, &reply);
+    }
     let at = match &args.path {
         Some(path) => Some(place(&engine, path)?),
         None => None,

@@ -17,13 +17,16 @@ mod edit;
 mod export;
 mod failed;
 pub(crate) mod gc;
+mod hook;
 mod http;
+mod init;
 mod ln;
 mod log;
 mod man;
 mod merge;
 mod mkdir;
 mod mv;
+mod notice;
 mod pending;
 mod recover;
 mod redis;
@@ -84,6 +87,8 @@ pub(crate) enum Subcommand {
     Status(status::StatusArgs),
     Failed(failed::FailedArgs),
     Pending(pending::PendingArgs),
+    #[command(hide = true)]
+    Notice(notice::NoticeArgs),
     Approve(approve::ApproveArgs),
     Reject(reject::RejectArgs),
     Rollout(rollout::RolloutArgs),
@@ -96,6 +101,8 @@ pub(crate) enum Subcommand {
     Commit(commit::CommitArgs),
     Task(task::TaskArgs),
     Checkpoint(checkpoint::CheckpointArgs),
+    Init(init::InitArgs),
+    Hook(hook::HookArgs),
     Recover(recover::RecoverArgs),
     Verify(verify::VerifyArgs),
     Gc(gc::GcArgs),
@@ -151,6 +158,7 @@ impl Subcommand {
             Self::Checkpoint(args) => args.list,
             Self::Try(args) => args.only_looks(),
             Self::Sandbox(args) => args.only_looks(),
+            Self::Init(args) => args.only_looks(),
             _ => false,
         }
     }
@@ -209,6 +217,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Status(args) => status::cmd_status(session, &args),
         Subcommand::Failed(args) => failed::cmd_failed(session, args),
         Subcommand::Pending(args) => pending::cmd_pending(session, &args),
+        Subcommand::Notice(args) => notice::cmd_notice(session, &args),
         Subcommand::Approve(args) => approve::cmd_approve(session, args),
         Subcommand::Reject(args) => reject::cmd_reject(session, args),
         Subcommand::Rollout(args) => rollout::cmd_rollout(session, args),
@@ -221,6 +230,8 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Commit(args) => commit::cmd_commit(session, args),
         Subcommand::Task(args) => task::cmd_task(session, args),
         Subcommand::Checkpoint(args) => checkpoint::cmd_checkpoint(session, args),
+        Subcommand::Init(args) => init::cmd_init(session, &args),
+        Subcommand::Hook(args) => hook::cmd_hook(session, &args),
         Subcommand::Recover(args) => recover::cmd_recover(session, &args),
         Subcommand::Verify(args) => verify::cmd_verify(session, &args),
         Subcommand::Gc(args) => gc::cmd_gc(session, &args),

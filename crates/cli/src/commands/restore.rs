@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use backout_engine::{Command, Reply, Report, quoted};
-use backout_model::Key;
+use backout_engine::{Command, Reply, Report};
 use clap::{Args, ValueHint};
 
 use crate::failure::Failure;
@@ -13,7 +12,7 @@ use crate::session::{Session, reference};
 use crate::show;
 use crate::words::Words;
 
-/// Make a path what it was before an operation
+/// Make a path, a key or a row what it was before an operation
 ///
 /// This is a write of its own: the operation stays as it is, and what is there now is kept, so you can
 /// undo the restore. Of a directory, everything that the operation touched is restored, and nothing
@@ -22,10 +21,12 @@ use crate::words::Words;
 /// Examples:
 ///   backout restore src/main.rs --from 3f2a           as it was before operation 3f2a
 ///   backout restore src/main.rs --from 3f2a --after   as operation 3f2a left it
+///   backout restore app.toml:server.port --from 3f2a  one key, whatever it is now
+///   backout restore shop.db:orders.7 --from 3f2a      one row
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RestoreArgs {
-    /// The paths.
+    /// The paths, or other targets as `log` shows them.
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     paths: Vec<PathBuf>,
 
@@ -48,19 +49,27 @@ pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(
         return Ok(());
     }
     let engine = session.engine()?;
-    let mut paths = Vec::with_capacity(args.paths.len());
+    let (mut paths, mut targets) = (Vec::new(), Vec::new());
     for path in &args.paths {
         let key = place(&engine, path)?;
         if key.file().is_none() || !key.parts().is_empty() {
-            return Err(in_no_file(&key, &args.from).into());
+            if !targets.contains(&key) {
+                targets.push(key);
+            }
+            continue;
         }
         let path = real(path)?;
         if !paths.contains(&path) {
             paths.push(path);
         }
     }
+    if !paths.is_empty() && !targets.is_empty() {
+        let report = Report::usage("files and parts of them are not restored in one call");
+        return Err(report.next("restore them one after the other").into());
+    }
     let command = Command::Restore {
         paths,
+        targets,
         from: reference(&args.from)?,
         is_after: args.after,
     };
@@ -72,15 +81,4 @@ pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(
         }
         reply => session.show(&engine, &reply),
     }
-}
-
-/// Says that only whole files are restored, and how to take back what was done to something else.
-fn in_no_file(key: &Key, from: &str) -> Report {
-    let (shown, from) = (quoted(key.to_string().as_ref()), quoted(from.as_ref()));
-    let command = show::command_line(&format!("undo {from} --only {shown}"));
-    Report::usage(format!("`{key}` is no file of its own"))
-        .because("only files and directories are restored")
-        .next(format!(
-            "take back what the operation did to it with `{command}`"
-        ))
 }

@@ -10,10 +10,12 @@ use backout_capture::live::{
 };
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
-    Call, Capture, Engine, EngineError, GateError, OperationRef, Ran, Reply, Report, RunReport,
-    RunRequest, UndoOptions, UndoWhat, Watch,
+    Call, Capture, Context, Engine, EngineError, GateError, OperationRef, Ran, Reply, Report,
+    RunReport, RunRequest, UndoOptions, UndoWhat, Watch,
 };
-use backout_model::{CaptureLevel, CommandEnd, PlanError, Source, Status, Trigger, TriggerKind};
+use backout_model::{
+    CallKey, CaptureLevel, CommandEnd, PlanError, Source, Status, Trigger, TriggerKind,
+};
 use clap::{Args, ValueEnum};
 
 use super::gc::parse_size;
@@ -75,6 +77,22 @@ pub(crate) struct RunArgs {
     /// repeated; a scan without any takes the current directory.
     #[arg(long, value_name = "DIR")]
     roots: Vec<PathBuf>,
+
+    /// What people are shown instead of the words. For the seam of an agent's shell.
+    #[arg(long, hide = true, value_name = "TEXT", allow_hyphen_values = true)]
+    shown: Option<String>,
+
+    /// A file of the agent's own that is not part of it. For the seam of an agent's shell.
+    #[arg(long, hide = true, value_name = "FILE")]
+    left_out: Vec<PathBuf>,
+
+    /// The conversation of the agent that it belongs to. For the seam of an agent's shell.
+    #[arg(long, hide = true, value_name = "NAME")]
+    session: Option<String>,
+
+    /// The agent's name for the call that it is. For the seam of an agent's shell.
+    #[arg(long, hide = true, value_name = "KEY")]
+    call: Option<CallKey>,
 
     /// The program and its arguments.
     #[arg(
@@ -217,6 +235,7 @@ fn no_longer_watched(
 fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failure> {
     let on_failure = args.on_failure;
     let engine = session.engine()?;
+    let engine = for_prompt(engine, args.session.as_deref())?;
     let mut request = request(args, back);
     if session.asked.is_some() {
         // Whoever asks is watched itself, and so is what it has run.
@@ -286,6 +305,20 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     }
 }
 
+/// Gives an engine that works for the prompt which an agent answers at this moment, if somebody told of one.
+fn for_prompt(engine: Engine, session: Option<&str>) -> Result<Engine, Failure> {
+    let context = engine.context().clone();
+    let Some(agent) = context.agent.clone() else {
+        return Ok(engine);
+    };
+    let prompt = match session {
+        None => return Ok(engine),
+        Some("") => engine.last_prompt_of(&agent)?,
+        Some(session) => engine.prompt_of(&agent, session, None)?,
+    };
+    Ok(engine.for_caller(Context { prompt, ..context }))
+}
+
 /// Watches on what the command left running. Nobody looks at what this process says any more.
 fn in_the_background(engine: &Engine, watch: Watch) -> Result<(), Failure> {
     leave_terminal();
@@ -333,6 +366,9 @@ fn request(args: RunArgs, back: Back) -> RunRequest {
         How::Scan => Capture::Scan,
     };
     request.roots = args.roots;
+    request.shown = args.shown;
+    request.left_out = args.left_out;
+    request.call = args.call;
     request.back = Some(back);
     request
 }

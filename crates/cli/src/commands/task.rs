@@ -64,7 +64,7 @@ pub(crate) fn cmd_task(session: &mut Session, args: TaskArgs) -> Result<(), Fail
         }
         TaskSubcommand::Commit(args) => cmd_commit(session, args),
         TaskSubcommand::Rollback { name, part, how } => {
-            rollback(session, UndoWhat::Task(name), &part, &how)
+            rollback(session, UndoWhat::Task(name), &[], (&part, &how))
         }
         TaskSubcommand::List => session.run(Command::Task(TaskCommand::List)),
     }

@@ -204,6 +204,11 @@ impl HowArgs {
         self.others && !self.dry_run
     }
 
+    /// Tells whether others' work may go along, also where it is only looked at.
+    pub(crate) const fn others(&self) -> bool {
+        self.others
+    }
+
     /// Says it to the engine.
     pub(crate) fn options(
         &self,
@@ -253,6 +258,7 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
         UndoWhat::Newest { .. }
         | UndoWhat::Operations(_)
         | UndoWhat::Task(_)
+        | UndoWhat::Prompt(_)
         | UndoWhat::ToCheckpoint(_) => (None, args.part.typed()?),
     };
     if args.with_dependencies {
@@ -329,6 +335,7 @@ fn chosen(session: &Session, what: &UndoWhat) -> Option<String> {
         UndoWhat::Operations(_)
         | UndoWhat::Paths { .. }
         | UndoWhat::Task(_)
+        | UndoWhat::Prompt(_)
         | UndoWhat::ToCheckpoint(_) => None,
     }
 }

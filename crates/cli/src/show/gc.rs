@@ -63,6 +63,7 @@ pub(super) fn collected(session: &mut Session, outcome: &GcOutcome) {
     rows.push(row("store", sizes));
     text.push_str(&table(rows, None));
     text.push_str(&of_other_drivers(&report.others));
+    text.push_str(&checkpoints(outcome, would));
     session.ui.done(&text);
     for left in &report.left {
         let place = session.here.show(&left.path);
@@ -76,6 +77,15 @@ pub(super) fn collected(session: &mut Session, outcome: &GcOutcome) {
             .ui
             .note("somebody reads or writes packs without end; they were left as they are");
     }
+}
+
+/// Names the checkpoints whose files go.
+fn checkpoints(outcome: &GcOutcome, would: &str) -> String {
+    let each = outcome.workspaces.iter().map(|gone| {
+        let (name, why) = (&gone.name, &gone.why);
+        format!("{would} the files of checkpoint {name} go: {why}\n")
+    });
+    each.collect()
 }
 
 fn row(label: &str, text: String) -> Vec<Cell> {

@@ -1,9 +1,11 @@
 //! A list of operations, one line each, with the lanes that tell what was built on what.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anstyle::Style;
-use backout_model::{Operation, OperationId, Status, Timestamp, TriggerKind, Verb};
+use backout_model::{
+    DependencyReason, Operation, OperationId, Status, Timestamp, TriggerKind, Verb,
+};
 
 use super::time::ago;
 use crate::graph::{Gutter, draw};
@@ -44,6 +46,12 @@ pub(super) fn lines(
     } else {
         draw(&edges)
     };
+    let parted: HashSet<OperationId> = operations
+        .iter()
+        .flat_map(|operation| &operation.depends_on)
+        .filter(|edge| edge.reason == DependencyReason::Within)
+        .map(|edge| edge.on)
+        .collect();
     let rows = operations.iter().zip(gutters).map(|(operation, gutter)| {
         let (node, style) = node(operation);
         let summary = here.shorten(&printable(&operation.summary));
@@ -71,7 +79,7 @@ pub(super) fn lines(
             ),
             Cell::new(if is_past { DIM } else { PLAIN }, summary)
                 .and(DIM, set_off(operation))
-                .and(DIM, remark(operation)),
+                .and(DIM, remark(operation, parted.contains(&operation.id))),
         ]
     });
     table(rows.collect(), width)
@@ -132,14 +140,19 @@ fn set_off(operation: &Operation) -> String {
     }
 }
 
-fn remark(operation: &Operation) -> &'static str {
+fn remark(operation: &Operation, has_parts: bool) -> &'static str {
     let has_ended = !matches!(operation.status, Status::Armed | Status::Proposed);
     if operation.status.is_in_effect() && !operation.retained {
         "  (no longer undoable)"
     } else if operation.is_partly_undone() {
         "  (in part undone)"
     } else if operation.verb == Verb::Run && operation.targets.is_empty() && has_ended {
-        "  (changed nothing)"
+        // Where nothing was changed there is nothing to decide about.
+        if operation.status == Status::Interrupted || has_parts {
+            "  (what it did stands by itself, and goes with it)"
+        } else {
+            "  (changed nothing)"
+        }
     } else {
         ""
     }

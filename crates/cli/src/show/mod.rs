@@ -14,6 +14,7 @@ mod list;
 pub(crate) mod log;
 mod operation;
 pub(crate) mod plan;
+pub(crate) mod prompts;
 mod proposal;
 pub(crate) mod recover;
 mod rollout;
@@ -26,6 +27,7 @@ mod time;
 pub(crate) mod trial;
 pub(crate) mod undo;
 mod values;
+mod workspace;
 pub(crate) mod write;
 
 use std::sync::OnceLock;
@@ -50,12 +52,16 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Sandbox(view) => sandbox::shown(session, view, now),
         Reply::Sandboxes { sandboxes } => sandbox::list(session, sandboxes, now),
         Reply::SandboxRan(ran) => sandbox::ran(session, ran),
+        Reply::SandboxBatch(batch) => sandbox::batch(session, batch),
+        Reply::SandboxPruned(pruned) => sandbox::pruned(session, pruned),
+        Reply::SandboxExported(exported) => sandbox::exported(session, exported),
         Reply::SandboxEnded { name } => sandbox::ended(session, name),
         Reply::Pending {
             proposals,
             trials,
+            untold,
             now,
-        } => proposal::list(session, proposals, trials, *now),
+        } => proposal::list(session, proposals, (trials, untold), *now),
         Reply::Proposal(view) => proposal::shown(session, view, now),
         Reply::Rejected { proposal } => proposal::rejected(session, *proposal),
         Reply::Rollout(view) => rollout::shown(session, view),
@@ -67,6 +73,10 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Committed { task, operations } => tasks::committed(session, task, operations),
         Reply::Checkpoint(checkpoint) => tasks::marked(session, checkpoint),
         Reply::Checkpoints { checkpoints } => tasks::checkpoints(session, checkpoints, now),
+        Reply::WorkspaceKept(kept) => workspace::kept(session, kept),
+        Reply::WorkspacePlan(plan) => workspace::plan(session, plan, now),
+        Reply::WorkspaceDropped { name, bytes } => workspace::dropped(session, name, *bytes),
+        Reply::Prompts { prompts } => prompts::list(session, prompts, now),
         Reply::Log { operations } => log::list(session, operations, now, true),
         Reply::Shown(shown) => operation::shown(session, shown, now),
         Reply::Failed { failed } => failed::list(session, failed, engine.now()),
@@ -99,6 +109,7 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
         // What the undo would end with.
         Reply::Plan(plan) if !plan.is_whole() => 1,
+        Reply::WorkspacePlan(plan) if !plan.others.is_empty() => 1,
         Reply::Finished(_)
         | Reply::Trial(_)
         | Reply::Trials { .. }
@@ -106,6 +117,9 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Sandbox(_)
         | Reply::Sandboxes { .. }
         | Reply::SandboxRan(_)
+        | Reply::SandboxBatch(_)
+        | Reply::SandboxPruned(_)
+        | Reply::SandboxExported(_)
         | Reply::SandboxEnded { .. }
         | Reply::Pending { .. }
         | Reply::Proposal(_)
@@ -121,7 +135,11 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Committed { .. }
         | Reply::Checkpoint(_)
         | Reply::Checkpoints { .. }
+        | Reply::WorkspaceKept(_)
+        | Reply::WorkspacePlan(_)
+        | Reply::WorkspaceDropped { .. }
         | Reply::Log { .. }
+        | Reply::Prompts { .. }
         | Reply::Shown(_)
         | Reply::Diff(_)
         | Reply::Status(_)

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use backout_engine::{PlannedTarget, Shown, TargetState};
 use backout_model::{
     CaptureLevel, Climbed, CommandEnd, Cost, Event, Key, Operation, OperationId, Status, Timestamp,
+    Verb,
 };
 
 use super::list::hidden_text;
@@ -28,6 +29,10 @@ pub(super) fn shown(session: &mut Session, shown: &Shown, now: Timestamp) {
     rows.extend(command(shown, &session.here));
     rows.extend(decided(shown));
     rows.extend(escalated(shown, &session.here));
+    rows.extend(shown.compensation.as_ref().map(|it| {
+        let said = format!("{} ({})", it.compensation_action, it.status.as_str());
+        row("answered by", Cell::plain(printable(&said)))
+    }));
     let most = session.listed(TARGETS_MAX);
     rows.extend(targets(shown, &session.here, most));
     rows.extend(relations(shown));
@@ -113,6 +118,12 @@ fn head(operation: &Operation, now: Timestamp) -> Vec<Vec<Cell>> {
     );
     rows.extend(
         operation
+            .prompt
+            .as_ref()
+            .map(|prompt| row("prompt", Cell::plain(prompt.as_str()))),
+    );
+    rows.extend(
+        operation
             .undoes
             .map(|undone| row("takes back", Cell::plain(undone.short()))),
     );
@@ -186,6 +197,8 @@ fn command(shown: &Shown, here: &Here) -> Vec<Vec<Cell>> {
                 );
                 rows.push(row("capture", Cell::plain(capture)));
             }
+            // A call of an agent's own tool is no command, and nobody saw it end.
+            Event::Captured(_) if shown.operation.verb != Verb::Run => {}
             Event::Captured(captured) => rows.push(row("ended", Cell::plain(ended(&captured.end)))),
             _ => {}
         }

@@ -1,5 +1,7 @@
 //! What waits for a decision, and what was decided.
 
+use std::collections::BTreeMap;
+
 use backout_engine::{ProposalView, TrialView};
 use backout_model::ports::Reason;
 use backout_model::{OperationId, Proposal, Timestamp};
@@ -17,7 +19,7 @@ const INSIDE_MAX: usize = 20;
 pub(super) fn list(
     session: &mut Session,
     proposals: &[Proposal],
-    trials: &[TrialView],
+    (trials, untold): (&[TrialView], &BTreeMap<OperationId, Vec<String>>),
     now: Timestamp,
 ) {
     if proposals.is_empty() && trials.is_empty() {
@@ -29,12 +31,23 @@ pub(super) fn list(
         text.push_str(&status::heading("proposals", WARN));
         text.push_str(&rows(session, proposals, now));
     }
+    for (id, said) in untold {
+        for said in said {
+            text.push_str(&not_heard(&id.short(), said));
+        }
+    }
     if !trials.is_empty() {
         text.push_str(&status::heading("trials", WARN));
         text.push_str(&status::trials(trials, now));
     }
     session.ui.print(&text);
     hint(session, proposals);
+}
+
+/// Says that somebody may not have heard of a proposal.
+fn not_heard(id: &str, said: &str) -> String {
+    let said = printable(said);
+    format!("  {id}: nobody may have heard that it waits: {said}\n")
 }
 
 /// Shows each proposal in a line.
@@ -84,6 +97,9 @@ pub(super) fn shown(session: &mut Session, view: &ProposalView, now: Timestamp) 
     let mut text = format!("{}  {}\n", id(proposal.id), paint(BOLD, &summary));
     if let Some(agent) = &proposal.agent {
         text.extend(["  asked by ", agent.as_str(), "\n"]);
+    }
+    for said in &view.untold {
+        text.push_str(&not_heard(&proposal.id.short(), said));
     }
     for reason in Reason::told(&proposal.reasons) {
         let reason = session.here.shorten(&printable(&reason));

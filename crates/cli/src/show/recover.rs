@@ -126,7 +126,7 @@ fn taken_back(recovered: &Recovered) -> String {
     };
     // A command that did nothing itself is not undone: what was done within it is, by that act.
     let undo = match recovered.status {
-        Status::Undone => None,
+        Status::Undone if recovered.along.is_empty() => None,
         _ => recovered.by,
     };
     let back = typed(&format!("redo {}", undo.unwrap_or(recovered.id).short()));
@@ -137,7 +137,24 @@ fn taken_back(recovered: &Recovered) -> String {
             "{who}, and the part that it had done was taken back. Do all of it again, or bring back that part with {back}"
         );
     }
-    format!("{who}, and what it had done was taken back; bring it back with {back}")
+    if recovered.along.is_empty() {
+        return format!("{who}, and what it had done was taken back; bring it back with {back}");
+    }
+    let along = recovered.along.iter();
+    let along = along.map(|it| format!("{} {}", it.id.short(), printable(&it.summary)));
+    let along: Vec<String> = along.collect();
+    format!(
+        "{who}, and what it had done was taken back, with what was built on it: {}; bring all of it back with {back}",
+        along.join(", ")
+    )
+}
+
+/// Says what became of sandboxes that a dead process left.
+fn settled(session: &mut Session, report: &RecoverReport) {
+    for settled in &report.sandboxes {
+        let text = format!("sandbox {}: {}\n", settled.name, printable(&settled.what));
+        session.ui.done(&text);
+    }
 }
 
 /// Shows what recovery did.
@@ -146,10 +163,12 @@ pub(super) fn recovered(session: &mut Session, report: &RecoverReport) {
         && report.tasks.is_empty()
         && report.tasks_left.is_empty()
         && report.acts_left.is_empty()
+        && report.sandboxes.is_empty()
         && report.running.is_empty();
     if is_nothing {
         session.ui.done("nothing was left unfinished\n");
     }
+    settled(session, report);
     let here = session.here.clone();
     let fine_max = session.listed(FINE_MAX);
     for recovered in &report.operations {

@@ -1,11 +1,12 @@
 //! Sandboxes. What a command did is told on stderr: stdout belongs to the command.
 
 use backout_engine::{
-    SandboxAct, SandboxEntry, SandboxRan, SandboxStanding, SandboxVerdict, SandboxView,
+    SandboxAct, SandboxBatch, SandboxEntry, SandboxExported, SandboxPruned, SandboxRan,
+    SandboxStanding, SandboxVerdict, SandboxView,
 };
 use backout_model::Timestamp;
 
-use super::time::ago;
+use super::time::{ago, size};
 use super::trial::counts;
 use super::{counted, typed};
 use crate::session::Session;
@@ -153,6 +154,83 @@ fn left(session: &mut Session, view: &SandboxView) {
         }
     };
     session.ui.note(&text);
+}
+
+/// Sums up what several commands did.
+pub(super) fn batch(session: &mut Session, batch: &SandboxBatch) {
+    let ran = counted(batch.ran.len() as u64, "command");
+    let mut text = format!("{ran} ran, {} succeeded", batch.succeeded);
+    if batch.not_run > 0 {
+        let left = format!("; {} not begun", batch.not_run);
+        text.push_str(&left);
+    }
+    session.ui.done(&format!("{text}\n"));
+    if let Some(error) = &batch.error {
+        session.ui.note(&printable(error));
+    }
+}
+
+/// Says which checkpoints went.
+pub(super) fn pruned(session: &mut Session, pruned: &SandboxPruned) {
+    let all = |numbers: &[u64]| {
+        let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        numbers.join(", ")
+    };
+    if pruned.folded.is_empty() && pruned.dropped.is_empty() {
+        session.ui.done("no checkpoint goes\n");
+    }
+    let would = if pruned.is_dry_run { "would be " } else { "" };
+    if !pruned.folded.is_empty() {
+        let gone = all(&pruned.folded);
+        let text = format!("{would}folded into the next: {gone}\n");
+        session.ui.done(&text);
+    }
+    if !pruned.dropped.is_empty() {
+        let gone = all(&pruned.dropped);
+        let text = format!("{would}let go, set aside before: {gone}\n");
+        session.ui.done(&text);
+    }
+    if !pruned.is_dry_run && pruned.bytes_after < pruned.bytes_before {
+        let (before, after) = (size(pruned.bytes_before), size(pruned.bytes_after));
+        let text = format!("the layers took {before} and take {after} now\n");
+        session.ui.done(&text);
+    }
+    if !pruned.not_applied.is_empty() {
+        let left = all(&pruned.not_applied);
+        session.ui.note(&format!(
+            "set aside and not applied, so they stay: {left}; `--discard` lets them go"
+        ));
+    }
+}
+
+/// Shows what was exported, or says where it is.
+pub(super) fn exported(session: &mut Session, exported: &SandboxExported) {
+    for note in &exported.notes {
+        session.ui.note(&printable(note));
+    }
+    if let Some(text) = &exported.text {
+        session.ui.print(text);
+    }
+    if let Some(path) = &exported.path {
+        let path = session.here.show(path);
+        let names = counted(exported.entries, "entry").replace("entrys", "entries");
+        let digest = exported.digest.as_deref().unwrap_or_default();
+        session
+            .ui
+            .done(&format!("wrote {path}: {names}, {digest}\n"));
+    }
+    if !exported.variables.is_empty() {
+        let names = exported.variables.join(", ");
+        session
+            .ui
+            .note(&format!("it contains these variables: {names}"));
+    }
+    if !exported.left_out.is_empty() {
+        let names = exported.left_out.join(", ");
+        session.ui.note(&format!(
+            "these look like secrets and were left out: {names}; `--secrets` lets them go along"
+        ));
+    }
 }
 
 /// Says that one was let go.

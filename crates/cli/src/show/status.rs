@@ -1,6 +1,6 @@
 //! Where things stand.
 
-use backout_engine::{StatusReport, TrialStanding, TrialView};
+use backout_engine::{SandboxStanding, SandboxView, StatusReport, TrialStanding, TrialView};
 use backout_model::{Operation, Task, Timestamp};
 
 use super::time::{ago, size};
@@ -54,6 +54,10 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
         text.push_str(&heading("trials that wait for a verdict", WARN));
         text.push_str(&trials(&status.trials, now));
     }
+    if !status.sandboxes.is_empty() {
+        text.push_str(&heading("sandboxes", WARN));
+        text.push_str(&sandboxes(&status.sandboxes, now));
+    }
     if !status.open_tasks.is_empty() {
         text.push_str(&heading("open tasks", WARN));
         text.push_str(&open_tasks(&status.open_tasks, now));
@@ -94,6 +98,24 @@ pub(super) fn trials(trials: &[TrialView], now: Timestamp) -> String {
             Cell::plain(printable(&trial.line())),
             Cell::plain(super::trial::waits_with(trial)),
             Cell::new(DIM, ago(now, trial.made)),
+        ]
+    });
+    table(rows.collect(), None)
+}
+
+fn sandboxes(sandboxes: &[SandboxView], now: Timestamp) -> String {
+    let rows = sandboxes.iter().map(|view| {
+        let pending = if view.is_pending { ", not applied" } else { "" };
+        let how = match view.standing {
+            SandboxStanding::Ready => "",
+            SandboxStanding::Running => ", a command runs in it",
+            SandboxStanding::Interrupted => ", left by a dead process",
+            SandboxStanding::Lost => ", lost when the machine was started anew",
+        };
+        vec![
+            Cell::plain("  ").and(ACCENT, view.name.clone()),
+            Cell::plain(format!("checkpoint {}{pending}{how}", view.checkpoint)),
+            Cell::new(DIM, ago(now, view.made)),
         ]
     });
     table(rows.collect(), None)

@@ -257,6 +257,9 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
             let _written = writeln!(text, "  tried: {line}");
         }
     }
+    for note in &report.notes {
+        let _written = writeln!(text, "note: {}", here.shorten(&printable(note)));
+    }
     text
 }
 

@@ -70,6 +70,7 @@ fn parts(request: &FileRequest, here: &Here) -> (&'static str, String) {
 pub(crate) fn keys(request: &ConfigRequest, here: &Here) -> String {
     let path = here.show(&request.path);
     match &request.edit {
+        ConfigEdit::Restore { summary, .. } => summary.replacen("restore", "restored", 1),
         ConfigEdit::Set { key, .. } => format!("set {key} in {path}"),
         ConfigEdit::Unset { key } => format!("took {key} out of {path}"),
         ConfigEdit::Merge { .. } => format!("merged keys into {path}"),

@@ -97,10 +97,12 @@ impl Scene {
         let open = |agent: usize| {
             let mut settings = Settings::new(&state);
             settings.progress = Some(Arc::clone(&patience) as Arc<dyn Progress>);
-            Engine::open(settings).unwrap().for_caller(Context {
-                agent: Self::agent(agent).map(|name| name.parse().unwrap()),
-                ..Context::default()
-            })
+            Engine::open(settings, backout_drivers::local)
+                .unwrap()
+                .for_caller(Context {
+                    agent: Self::agent(agent).map(|name| name.parse().unwrap()),
+                    ..Context::default()
+                })
         };
         Self {
             engines: (0..3).map(open).collect(),

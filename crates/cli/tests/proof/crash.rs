@@ -19,6 +19,9 @@ struct Workload {
 const TRIED: &str = "echo 1 > app.toml; rm run.sh large.bin; mv src moved; mkdir -p a/b; echo x > a/b/c; ln one three; \
                      chmod 600 other; ln -sf app.toml dangling";
 
+/// Rules by which a write is read before and looked at after.
+const RULES: &str = "[syntax]\n[policy]\nsecrets = 'deny'\n[[watch]]\nname = 'w'\npaths = ['app.toml']\ncommand = ['true']\n";
+
 /// One test per workload, so that they run side by side.
 macro_rules! workloads {
     ($($name:ident: $before:expr => $command:expr;)*) => {
@@ -35,8 +38,16 @@ macro_rules! workloads {
 workloads! {
     write_over_a_small_file: &[] => &["write", "app.toml", "--text", "port = 1\n"];
     write_over_a_large_file: &[] => &["write", "large.bin", "--text", "small now"];
+    write_that_is_logged: &[] => &["--strategy", "transaction", "write", "run.sh", "--text", "#!/bin/sh\nexit\n"];
+    write_over_a_large_file_that_is_logged: &[] => &["--strategy", "transaction", "edit", "large.bin", "--search", "0123456789abcdef", "--nth", "9", "--replace", "changed"];
+    undo_of_a_logged_write: &[&["--strategy", "transaction", "write", "run.sh", "--text", "#!/bin/sh\nexit\n"]] => &["undo"];
+    undo_of_a_large_logged_write: &[&["--strategy", "transaction", "edit", "large.bin", "--search", "0123456789abcdef", "--nth", "9", "--replace", "changed"]] => &["undo"];
+    redo_of_a_large_logged_write: &[&["--strategy", "transaction", "edit", "large.bin", "--search", "0123456789abcdef", "--nth", "9", "--replace", "changed"], &["undo"]] => &["redo"];
+    restore_a_key: &[&["set", "app.toml", "port", "1"], &["set", "app.toml", "port", "2"]] => &["restore", "app.toml:port", "--from", "@-1"];
     write_over_one_of_two_names: &[] => &["write", "one", "--text", "one name"];
     write_a_new_file: &[] => &["write", "-p", "a/b/new", "--text", "new"];
+    write_that_is_watched: &[&["write", "backout.toml", "--text", RULES]] => &["write", "app.toml", "--text", "port = 1\n"];
+    undo_of_a_watched_write: &[&["write", "backout.toml", "--text", RULES], &["write", "app.toml", "--text", "port = 1\n"]] => &["undo"];
     edit: &[] => &["edit", "app.toml", "--search", "8080", "--replace", "1"];
     set_a_key: &[] => &["set", "app.toml", "port", "1"];
     merge_keys: &[] => &["merge", "app.toml", r#"{"port": null, "web": {"tls": true}}"#];

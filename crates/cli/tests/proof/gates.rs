@@ -308,6 +308,14 @@ fn a_proposal_dies_at_any_point_and_is_whole_or_was_never_made() {
         let world = guarded();
         let id = waits(&world, &ask);
         abort(&world, &["approve", &id], point);
+        // Of some the recovery dies as well, at each of its points in turn.
+        for second in (1..).take_while(|_| point % 4 == 0) {
+            let mut command = world.command(&["recover"]);
+            let output = command.env("BACKOUT_CRASH_AT", second.to_string()).output();
+            if output.unwrap().status.code().is_some() {
+                break;
+            }
+        }
         world.run(&["recover"]);
         let (now, status) = (world.read("d/a"), status_of(&world, &id));
         match status.as_str() {

@@ -242,3 +242,35 @@ fn a_value_is_in_no_export_and_no_reply_but_the_diff() {
     }
     assert!(world.ok(&["diff", "@"]).contains("new-secret"));
 }
+
+#[test]
+fn a_config_of_50_mb_with_a_mark_and_mixed_line_ends_is_edited_and_put_back() {
+    let world = World::new();
+    let long = "x".repeat(1 << 20);
+    let mut text = "\u{feff}{\r\n".to_owned();
+    for number in 0..50 {
+        let end = if number % 2 == 0 { "\r\n" } else { "\n" };
+        let number = number.to_string();
+        text.push_str(&["  \"k", &number, "\": \"", &long, "\",", end].concat());
+    }
+    text.push_str("  \"port\": 80\r\n}\n");
+    world.file("big.json", &text);
+    let is = |wanted: &str| std::fs::read(world.path("big.json")).unwrap() == wanted.as_bytes();
+    world.ok(&["set", "big.json", "port", "8080"]);
+    assert!(is(&text.replace("80\r", "8080\r")));
+    world.ok(&["undo"]);
+    assert!(is(&text));
+    // A key that is there twice could be either.
+    let twice = text.replace("\"k49\"", "\"port\"");
+    world.file("big.json", &twice);
+    let refused = world
+        .command(&["set", "big.json", "port", "1"])
+        .output()
+        .unwrap();
+    assert!(
+        !refused.status.success() && is(&twice),
+        "{}",
+        said(&refused)
+    );
+    assert!(said(&refused).contains("big.json"), "{}", said(&refused));
+}

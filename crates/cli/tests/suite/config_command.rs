@@ -176,10 +176,10 @@ fn what_somebody_else_changed_meanwhile_stays_and_is_told() {
     let world = World::new().file("backout.toml", watch);
     let script = "echo 1 > a; echo 1 > b";
     insta::assert_snapshot!(world.cli(["run", "--", "/bin/sh", "-c", script]), @r"
-    error: what the command wrote was taken back in part, as 3c6ef372
+    error: what the command wrote was taken back in part, as daa66d2c
       why: `/bin/sh` ended with 1 (watch `well` in backout.toml)
       next: mend what was written, and write it again
-      next: what it wrote comes back with `backout redo 3c6ef372`, and no gate looks at it then
+      next: what it wrote comes back with `backout redo daa66d2c`, and no gate looks at it then
       next: see what stays with `backout show 9e3779b9`
     [exit code 1]
     ");
@@ -236,7 +236,7 @@ fn a_write_that_must_not_stay_and_stays_is_told_until_it_is_settled() {
             newest:
             ●  9e3779b9  just now  applied  write b
             store:
-              journal    1 operation: 1 applied; 253.4 KiB
+              journal    1 operation: 1 applied; 265.5 KiB
               images     4 B of 2.0 GiB
               directory  $WORLD/state
             hint: see why, and what to do about it, with `backout failed`

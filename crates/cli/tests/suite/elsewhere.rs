@@ -33,7 +33,11 @@ impl Here {
 
     /// Writes rows as one operation, in a task if one is named, and gives its short id.
     fn put(&self, task: Option<&str>, rows: &[(&str, &str)]) -> String {
-        let mut engine = Engine::open(Settings::new(self.world.place("state"))).unwrap();
+        let mut engine = Engine::open(
+            Settings::new(self.world.place("state")),
+            backout_drivers::local,
+        )
+        .unwrap();
         engine
             .register(Arc::new(Rows::new(self.table.clone())))
             .unwrap();
@@ -175,12 +179,19 @@ fn a_name_that_stands_for_nothing_says_for_what_it_could() {
       next: name an operation or a target as `backout log` shows it, or a path
     [exit code 1]
     ");
-    insta::assert_snapshot!(here.cli(["restore", "rows:table/a", "--from", "@"]), @r"
-    error: `rows:table/a` is no file of its own
-      why: only files and directories are restored
-      next: take back what the operation did to it with `backout undo @ --only rows:table/a`
-    [exit code 2]
-    ");
+    let id = here.put(None, &[("a", "2")]);
+    let refused = here.cli(["restore", "rows:table/a", "--from", &id]);
+    assert_eq!((refused.code, here.row("a").as_deref()), (1, Some("2")));
+    let short = id.get(..8).unwrap_or(&id);
+    for said in [
+        "error: `rows:table/a` was not restored",
+        "why: the driver `rows` restores nothing by itself",
+        &format!(
+            "take back what the operation did to it with `backout undo {short} --only rows:table/a`"
+        ),
+    ] {
+        assert!(refused.err.contains(said), "{refused}");
+    }
 }
 
 #[test]

@@ -306,3 +306,64 @@ fn a_name_that_two_keys_have_is_none() {
     [exit code 2]
     ");
 }
+
+#[test]
+fn a_key_is_restored_whatever_it_is_now_and_the_rest_stays() {
+    let world = world();
+    world.did(["set", "app.toml", "server.port", "8080"]);
+    world.did(["unset", "app.toml", "host"]);
+    world.did(["set", "app.toml", "server.port", "9"]);
+    let mine = world.text("app.toml").replace("# app", "# mine");
+    let world = world.file("app.toml", &mine);
+    insta::assert_snapshot!(world.cli(["restore", "app.toml:server.port", "--from", "9e3779b9"]), @"restored app.toml:server.port to what it was before 9e3779b9  (78dde6e5, undo with `backout undo 78dde6e5`)");
+    assert_eq!(
+        world.text("app.toml"),
+        mine.replace("port = 9", "port = 80")
+    );
+    world.did([
+        "restore",
+        "app.toml:server.port",
+        "--from",
+        "9e3779b9",
+        "--after",
+    ]);
+    assert_eq!(
+        world.text("app.toml"),
+        mine.replace("port = 9", "port = 8080")
+    );
+    // A key that was taken out comes back, and one that was not there goes.
+    world.did(["restore", "app.toml:host", "--from", "3c6ef372"]);
+    assert!(
+        world.text("app.toml").contains("host = \"a\""),
+        "{}",
+        world.text("app.toml")
+    );
+    world.did(["restore", "app.toml:host", "--from", "3c6ef372", "--after"]);
+    assert!(!world.text("app.toml").contains("host"));
+    // It is a write like any other.
+    world.did(["undo"]);
+    assert!(
+        world.text("app.toml").contains("host = \"a\""),
+        "{}",
+        world.text("app.toml")
+    );
+    assert_eq!(world.text("app.toml").lines().next(), Some("# mine"));
+}
+
+#[test]
+fn a_key_that_an_operation_did_not_touch_is_not_restored_from_it() {
+    let world = world().file("f", "1");
+    world.did(["set", "app.toml", "server.port", "8080"]);
+    world.did(["unset", "app.toml", "host"]);
+    insta::assert_snapshot!(world.unmoved(["restore", "app.toml:host", "--from", "9e3779b9"]), @r"
+    error: `app.toml:host` was not restored
+      why: operation 9e3779b9 did not touch it
+      next: see which operations did with `backout log app.toml:host`
+    [exit code 1]
+    ");
+    insta::assert_snapshot!(world.unmoved(["restore", "app.toml:host", "f", "--from", "@"]), @r"
+    error: files and parts of them are not restored in one call
+      next: restore them one after the other
+    [exit code 2]
+    ");
+}

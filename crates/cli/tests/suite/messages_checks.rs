@@ -130,7 +130,7 @@ retries = 1
 fn every_mistake_with_its_place() {
     let world = World::new().file("backout.toml", WRONG);
     insta::assert_snapshot!(world.cli(["config", "check"]), @r#"
-    backout.toml:2:1: `surprise` is not known; known are version, protect, syntax, policy, check, rule, watch, compensation, risk, notify, ladder
+    backout.toml:2:1: `surprise` is not known; known are version, protect, syntax, policy, check, rule, watch, compensation, risk, notify, ladder, agents
     backout.toml:4:8: `../out` can match nothing: this file counts for what is in `$WORLD/work`
     backout.toml:5:11: `protect.expires` must be a time, or "never", like "30s", "24h" or "7d"
     backout.toml:7:21: `jsn` is no format; did you mean `json`?
@@ -477,10 +477,10 @@ fn a_command_whose_work_may_not_stay() {
         "[[watch]]\nname = 'look'\npaths = ['a']\ncommand = ['sh', '-c', 'echo more >> a; false']\ntries = 1\n",
     );
     insta::assert_snapshot!(world.cli(["run", "--", "sh", "-c", "echo 1 > a; echo 2 > b"]), @"
-    error: what the command wrote was taken back in part, as 3c6ef372
+    error: what the command wrote was taken back in part, as daa66d2c
       why: `sh` ended with 1 (watch `look` in backout.toml)
       next: mend what was written, and write it again
-      next: what it wrote comes back with `backout redo 3c6ef372`, and no gate looks at it then
+      next: what it wrote comes back with `backout redo daa66d2c`, and no gate looks at it then
       next: see what stays with `backout show 9e3779b9`
     [exit code 1]
     ");
@@ -490,7 +490,7 @@ fn a_command_whose_work_may_not_stay() {
     error: what the command wrote must not stay, and could not be taken back
       why: `sh` ended with 1 (watch `look` in backout.toml)
       next: mend what was written, and write it again
-      next: see what stays with `backout show daa66d2c`
+      next: see what stays with `backout show 78dde6e5`
     [exit code 1]
     ");
 }

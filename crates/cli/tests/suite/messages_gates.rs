@@ -99,7 +99,7 @@ fn a_notice_that_takes_long_does_not_hold_the_answer_up() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let world = telling(&format!(
-        "command = ['/bin/sh', '-c', 'cat > input; sleep 3; mv input told']\nwebhook = 'http://127.0.0.1:{port}/'\ntimeout = '1h'"
+        "command = ['/bin/sh', '-c', 'cat > input; sleep 5; mv input told']\nwebhook = 'http://127.0.0.1:{port}/'\ntimeout = '20s'"
     ));
     let ran = world.cli(["--agent", "bob", "write", "d/a", "--text", "two\n"]);
     assert!(!world.has("told"), "nobody waited for it: {ran}");
@@ -107,8 +107,7 @@ fn a_notice_that_takes_long_does_not_hold_the_answer_up() {
     insta::assert_snapshot!(told, @"
     error: nothing was written yet: it waits for a decision as 9e3779b9
       why: a write of `d/a` has to be approved (ask `d` in backout.toml)
-      why: nobody may have heard that it waits: `/bin/sh` has not ended yet, and goes on by itself
-      why: nobody may have heard that it waits: the webhook has not answered yet
+      why: nobody may have heard that it waits: people are being told, and that takes longer: `backout pending` says if it goes wrong
       next: go on with other work; `backout show 9e3779b9` says what was decided
       next: a person decides with `backout approve 9e3779b9` or `backout reject 9e3779b9`
     ");

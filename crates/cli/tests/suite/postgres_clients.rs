@@ -177,6 +177,29 @@ fn the_rows_and_files_of_a_command_are_one_undo() {
     assert_eq!(shop.all(), before);
 }
 
+#[test]
+fn a_command_that_only_wrote_rows_is_not_called_one_that_changed_nothing() {
+    let shop = Shop::new(SCHEMA);
+    let before = shop.all();
+    let psql = shop.server.psql_words("postgres", "UPDATE a SET v = 0");
+    let words: Vec<&str> = ["run", "--"]
+        .into_iter()
+        .chain(psql.iter().map(String::as_str))
+        .collect();
+    shop.ok(&words);
+    let log = shop.ok(&["log"]);
+    assert!(
+        log.contains("(what it did stands by itself, and goes with it)")
+            && !log.contains("changed nothing"),
+        "{log}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&shop.ok(&["--json", "log"])).unwrap();
+    let all = json["operations"].as_array().unwrap();
+    let run = all.iter().find(|it| it["verb"] == "run").unwrap();
+    shop.ok(&["undo", run["id"].as_str().unwrap()]);
+    assert_eq!(shop.all(), before);
+}
+
 /// Nothing is cut.
 const WHOLE: u8 = 0;
 /// The next commit does not reach the server.

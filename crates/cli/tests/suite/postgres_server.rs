@@ -54,6 +54,32 @@ impl Server {
         self.control(&["-w", "-l", "/dev/null", "-o", &options, "start"]);
     }
 
+    /// Lets it listen on a port, too, where it wants a password and is encrypted with `cert.pem` and `key.pem`.
+    pub(crate) fn encrypt(&self, certificates: &Path, port: u16) {
+        let data = self.directory.path().join("data");
+        for name in ["cert.pem", "key.pem"] {
+            let to = data.join(name);
+            fs::copy(certificates.join(name), &to).unwrap();
+            fs::set_permissions(&to, fs::Permissions::from_mode(0o600)).unwrap();
+            if rustix::process::geteuid().is_root() {
+                chown(&to, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        let rules = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n";
+        fs::write(data.join("pg_hba.conf"), rules).unwrap();
+        self.down();
+        let socket = self.directory.path().display();
+        let options = format!(
+            "-k {socket} -c listen_addresses=127.0.0.1 -p {port} -c fsync=off -c ssl=on -c ssl_cert_file=cert.pem -c ssl_key_file=key.pem"
+        );
+        self.control(&["-w", "-l", "/dev/null", "-o", &options, "start"]);
+        // Its own clients look for the socket of the usual port.
+        let usual = self.directory.path().join(".s.PGSQL.5432");
+        let _removed = fs::remove_file(&usual);
+        let own = self.directory.path().join(format!(".s.PGSQL.{port}"));
+        std::os::unix::fs::symlink(own, usual).unwrap();
+    }
+
     /// Stops it at once, as a crash would.
     pub(crate) fn down(&self) {
         self.control(&["-m", "immediate", "stop"]);
@@ -128,7 +154,7 @@ impl Server {
     pub(crate) fn dump(&self, database: &str) -> String {
         let done: Output = self
             .program("pg_dump", database)
-            .args(["--exclude-schema=backout"])
+            .args(["--exclude-schema=backout*"])
             .output()
             .unwrap();
         assert!(done.status.success(), "{done:?}");

@@ -14,6 +14,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_backout");
 
 fn status(world: &World, name: &str) -> String {
     let ran = world.cli(["--json", "show", name]);
+    assert!(!ran.out.is_empty(), "{ran}");
     let shown: Value = serde_json::from_str(&ran.out).unwrap();
     let status = shown.pointer("/operation/status").or(shown.get("status"));
     status.and_then(Value::as_str).unwrap().to_owned()
@@ -125,7 +126,7 @@ fn an_undo_that_is_kept_half_done_leaves_the_rest_in_effect() {
 }
 
 #[test]
-fn a_rollback_takes_along_what_others_built_on_it() {
+fn a_rollback_leaves_what_others_built_on_it_and_takes_it_along_by_force() {
     let world = World::new().file("f", "0");
     world.dies(
         "run.ended",
@@ -135,7 +136,18 @@ fn a_rollback_takes_along_what_others_built_on_it() {
     world.did(["task", "begin", "t"]);
     world.did(["--agent", "two", "--task", "t", "write", "f", "--text", "2"]);
     world.did(["commit", "t"]);
-    world.did(["--agent", "one", "recover", "--rollback", "9e37"]);
+    let refused = world.cli(["--agent", "one", "recover", "--rollback", "9e37"]);
+    assert_eq!(
+        (refused.code, world.text("f").as_str()),
+        (1, "2"),
+        "{refused}"
+    );
+    let force = ["--agent", "one", "recover", "--rollback", "9e37", "--force"];
+    insta::assert_snapshot!(world.cli(force), @"
+    9e3779b9  run sh -c 'echo 1 > f'  now undone
+      f  restored
+      its watcher died, and what it had done was taken back, with what was built on it: 3c6ef372 write f; bring all of it back with `backout redo 78dde6e5`
+    ");
     assert_eq!(world.text("f"), "0");
     assert_eq!(status(&world, "9e37"), "undone");
 }

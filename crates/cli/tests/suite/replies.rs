@@ -20,18 +20,21 @@ use backout_engine::{ErrorCode, Reply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::replies_elsewhere::{asking_servers, calling, in_a_sandbox, in_databases};
+use crate::replies_elsewhere::{
+    asking_servers, calling, in_a_sandbox, in_databases, keeping_directories,
+};
 use crate::schema::Schema;
 use crate::world::{Ran, World};
 
 /// The widest whole number that JavaScript tells from its neighbours.
 const WIDEST: u64 = (1 << 53) - 1;
 
-/// What prints no reply: text for a shell, and pages.
-const WITHOUT: [&str; 2] = ["completions", "man"];
+/// What prints no reply: text for a shell, what an agent reads, and pages.
+const WITHOUT: [&str; 4] = ["completions", "hook", "man", "notice"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
+    "agent",
     "called",
     "classified",
     "config-checked",
@@ -183,6 +186,7 @@ fn every_reply_is_as_the_schema_says() {
     recovering(&mut judge);
     trying(&mut judge);
     in_a_sandbox(&mut judge);
+    keeping_directories(&mut judge);
     running(&mut judge);
     deciding(&mut judge);
     checking(&mut judge);
@@ -363,6 +367,8 @@ fn grouping(judge: &mut Judge) {
         "checkpoint",
     );
     judge.replies(&world, "checkpoint --list", "checkpoints");
+    judge.replies(&world, "log --prompts", "prompts");
+    judge.replies(&world, "init opencode --project", "agent");
     judge.replies(&world, "--agent other write a --text 3", "finished");
     judge.fails(&world, "--agent me undo", "needs-word");
     judge.replies(&world, "rollback --to here --dry-run", "plan");

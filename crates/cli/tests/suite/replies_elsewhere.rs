@@ -53,12 +53,33 @@ pub(crate) fn in_a_sandbox(judge: &mut Judge) {
     judge.replies(&world, "sandbox diff two", "diff");
     judge.fails(&world, "sandbox end two", "sandbox-not-applied");
     judge.replies(&world, "sandbox end two --discard", "sandbox-ended");
+    judge.replies(&world, "sandbox export --script", "sandbox-exported");
+    judge.replies(&world, "sandbox export --tar layer.tar", "sandbox-exported");
+    judge.fails(&world, "sandbox export --oci layer.tar", "already-exists");
+    let world = world.file("batch", "true\nfalse\n");
+    judge.refuses(&world, "sandbox exec --batch batch", "sandbox-batch");
+    judge.replies(&world, "sandbox prune --keep 1", "sandbox-pruned");
+    judge.replies(&world, "status", "status");
     judge.replies(&world, "sandbox apply", "finished");
     judge.replies(&world, "sandbox end", "sandbox-ended");
 }
 
+pub(crate) fn keeping_directories(judge: &mut Judge) {
+    let world = World::new().file("d/a", "1").file("d/b", "1");
+    judge.replies(&world, "checkpoint good --roots d", "workspace-kept");
+    judge.replies(&world, "checkpoint --list", "checkpoints");
+    judge.replies(&world, "rollback --to good", "finished");
+    judge.replies(&world, "write d/a --text 2", "finished");
+    judge.replies(&world, "rollback --to good -n", "workspace-plan");
+    judge.fails(&world, "rollback --to good --only d/b", "nothing");
+    judge.replies(&world, "rollback --to good", "finished");
+    judge.replies(&world, "gc", "collected");
+    judge.replies(&world, "checkpoint good --drop", "workspace-dropped");
+    judge.fails(&world, "rollback --to good", "files-let-go");
+}
+
 pub(crate) fn calling(judge: &mut Judge) {
-    let url = answering(4, "{}");
+    let url = answering(40, "{}");
     let rule =
         format!("[[compensation]]\nmatch = 'POST {url}/a'\ninverse = {{ url = '{url}/a' }}\n");
     let world = World::new().file("backout.toml", &rule);

@@ -259,3 +259,73 @@ fn a_command_that_writes_a_database_is_undone_with_its_log() {
         assert_eq!(tables(&world), before, "{mode}");
     }
 }
+
+#[test]
+fn a_dropped_table_that_others_refer_to_is_redone_and_undone() {
+    let world = world(
+        "CREATE TABLE parent(id INTEGER PRIMARY KEY); \
+         CREATE TABLE child(id INTEGER PRIMARY KEY, p REFERENCES parent(id) ON DELETE CASCADE); \
+         INSERT INTO parent VALUES(1), (2); INSERT INTO child VALUES(10, 1), (20, NULL)",
+    );
+    let before = tables(&world);
+    ran(&world, "DROP TABLE parent");
+    let after = tables(&world);
+    for _ in 0..2 {
+        ok(&world, ["undo"]);
+        assert_eq!(tables(&world), before);
+        ok(&world, ["redo"]);
+        assert_eq!(tables(&world), after);
+    }
+}
+
+#[test]
+fn a_database_that_was_made_here_is_gone_after_its_undo() {
+    let world = World::new();
+    ok(&world, ["sql", "--db", "shop.db", "--create", SCHEMA]);
+    ran(&world, "UPDATE orders SET price = 1");
+    ok(&world, ["undo"]);
+    ok(&world, ["undo"]);
+    ok(&world, ["undo"]);
+    assert!(!world.path("shop.db").exists());
+    ok(&world, ["redo"]);
+    ok(&world, ["redo"]);
+}
+
+#[test]
+fn a_plan_says_what_the_undo_meets_where_others_put_a_row_below() {
+    let world = world(
+        "CREATE TABLE parent(id INTEGER PRIMARY KEY); \
+         CREATE TABLE child(id INTEGER PRIMARY KEY, p REFERENCES parent(id))",
+    );
+    ran(&world, "INSERT INTO parent VALUES(5)");
+    open(&world)
+        .execute_batch("INSERT INTO child VALUES(1, 5)")
+        .unwrap();
+    let plan = world.cli(["undo", "-n"]);
+    assert_eq!(plan.code, 1, "{plan:?}");
+    says(&plan, "a row of `child` refers to it");
+    let undone = world.cli(["undo"]);
+    assert_eq!(undone.code, 1, "{undone:?}");
+    says(&undone, "a row of `child` refers to it");
+}
+
+#[test]
+fn what_needs_a_function_of_an_application_is_not_written() {
+    let world = world(SCHEMA);
+    let made = std::process::Command::new("python3")
+        .args(["-c", "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.create_function('app', 1, lambda x: x, deterministic=True); c.execute('create index i on orders(app(item))')"])
+        .arg(world.path("shop.db"))
+        .status();
+    assert!(made.unwrap().success());
+    let ran = world.cli(["sql", "--db", "shop.db", "UPDATE orders SET price = 1"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    says(
+        &ran,
+        "an index or a check of the table needs a function that only its application has",
+    );
+    says(&ran, "write it by that application, under `backout run`");
+    says(
+        &ran,
+        "rows of \"orders\" cannot be brought back here: unknown function: app",
+    );
+}

@@ -10,7 +10,8 @@ use crate::world::World;
 /// A store in which another program wrote a row; and its short id.
 fn with_a_row() -> (World, String) {
     let world = World::new();
-    let mut engine = Engine::open(Settings::new(world.place("state"))).unwrap();
+    let mut engine =
+        Engine::open(Settings::new(world.place("state")), backout_drivers::local).unwrap();
     let rows = Rows::new(Table::new(world.place("table")));
     engine.register(Arc::new(rows)).unwrap();
     let row = PutRows([("a".to_owned(), Some("one".to_owned()))].into());

@@ -396,3 +396,12 @@ fn nothing_older_is_undone_in_the_place_of_the_newest_that_cannot_be() {
     world.did(["undo", "9e3779b9"]);
     assert_eq!(world.text("b"), "1");
 }
+
+#[test]
+fn a_prompt_without_a_name_is_no_prompt() {
+    let world = World::new();
+    let refused = world.unmoved(["rollback", "--prompt", ""]);
+    assert_eq!(refused.code, 2, "{refused}");
+    let said = "a prompt is named by a number, its id or a part of its text";
+    assert!(refused.err.contains(said), "{refused}");
+}

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::before_image::{KeepError, Kept, all_flags, flags_of, has_flags, meta_of, with_meta};
 use super::log::Note;
 use super::recorder::{
-    ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
+    EIO, ENOENT, ENOTDIR, ENOTEMPTY, EPERM, Recorder, Stop, is_filled, node_of, with_times,
 };
 use super::tracker::Known;
 use crate::file::recipe::{Image, Kind, Meta};
@@ -21,6 +21,62 @@ use crate::file::sys::{Node, flags};
 const TRIES_MAX: usize = 100;
 
 impl Recorder {
+    /// Looks around before a call, and answers it if nothing has to be kept for it.
+    pub(super) fn prepare(&mut self, touch: &mut Touch) -> Option<Answer> {
+        match touch.act {
+            Act::Standing => return Some(Answer::Continue),
+            // What a process mounts for itself alone is gone with it.
+            Act::Mounts if !touch.has_our_mounts => return Some(Answer::Continue),
+            Act::Mounts => {
+                return Some(self.pass("it changed what is mounted; that is not undone"));
+            }
+            Act::Quotas => {
+                return Some(self.pass("it asked for quotas or changed them; that is not undone"));
+            }
+            Act::Sync => return Some(self.keep_first()),
+            Act::Exec => {
+                self.executed(touch);
+                return Some(Answer::Continue);
+            }
+            Act::Read => {}
+            _ => {
+                if let Some(answer) = self.beforehand(touch) {
+                    return Some(answer);
+                }
+            }
+        }
+        for place in [&touch.first, &touch.second].into_iter().flatten() {
+            self.others.watch(place);
+        }
+        self.look_around().err().map(|error| {
+            let stop = Stop::Log(error);
+            match touch.first.take() {
+                Some(place) => self.stop(&place, stop),
+                None => Answer::Refuse(EIO),
+            }
+        })
+    }
+
+    /// Keeps what a call changes for which all is prepared.
+    pub(super) fn proceed(&mut self, touch: &mut Touch) -> Answer {
+        // A name that goes or changes: its file is known no longer by its number.
+        if !matches!(touch.act, Act::Open { .. } | Act::Make | Act::Read) {
+            self.made.clear();
+        }
+        let answer = self.act_until_it_holds(touch);
+        if let Ok(answer) = &answer {
+            self.expect(touch, *answer);
+        }
+        match answer {
+            Ok(Answer::Continue) if touch.has_our_rights && touch.has_our_mounts => Answer::Perform,
+            Ok(answer) => answer,
+            Err(stop) => match touch.first.take() {
+                Some(place) => self.stop(&place, stop),
+                None => Answer::Refuse(EIO),
+            },
+        }
+    }
+
     /// Keeps what a call changes. What vanishes or changes meanwhile is looked at again: it may be something else now.
     pub(super) fn act_until_it_holds(&mut self, touch: &mut Touch) -> Result<Answer, Stop> {
         for _ in 1..TRIES_MAX {

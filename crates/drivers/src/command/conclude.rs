@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use backout_files::{Counts, Settled};
 use backout_model::wide::Wide;
 use backout_model::{Target, TargetPath};
 
 use super::inodes::key_of;
-use super::settle::{Counts, Settled, Settling};
+use super::settle::Settling;
 use super::tracker::Known;
 use crate::file::before_image::meta_of;
 use crate::file::error::FileError;
@@ -70,6 +71,7 @@ impl Settling<'_> {
             operation: self.id,
             shared: shared.collect(),
             opened,
+            inside: BTreeMap::new(),
             changes,
             parents: kept,
         };

@@ -173,7 +173,6 @@ impl Settling<'_> {
         let Image::Kept { slot, identity, .. } = before else {
             return Ok(false);
         };
-        let is_away = self.context.depots.out_of_reach(slot).is_some();
         let ino = identity.ino;
         let Some(node) = self.node(path)? else {
             return Ok(false);
@@ -181,7 +180,7 @@ impl Settling<'_> {
         if node.identity.ino != ino {
             return Ok(false);
         }
-        if is_away {
+        if self.context.depots.out_of_reach(slot).is_some() {
             return Ok(true);
         }
         let place = self.slot(slot)?;

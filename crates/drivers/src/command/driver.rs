@@ -1,106 +1,245 @@
-//! What the engine asks about commands: record what one does, and say what it did.
+//! The port of commands, as the recorder of this crate is it.
 //!
 //! What a command did becomes a recipe of the file driver, so nothing here takes anything back.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use backout_model::{Armed, OperationId, TargetPath};
+use backout_capture::live::{Answer, Touch};
+use backout_files::{
+    Ask, Claim, CommandLog, Commands, Database, Forbids, Limits, Looked, Part, Reading, Settled,
+    Share,
+};
+use backout_model::ports::{DriverError, Fault};
+use backout_model::{Armed, JsonText, OperationId, Target, TargetPath};
 
-use super::Part;
-use super::recorder::{Limits, Recorder, RecorderError};
+use super::looked;
+use super::recorder::{Recorder, RecorderError};
 use super::scan::scan;
-use super::settle::{Reading, Settled, settle, settle_log};
+use super::settle::{settle, settle_log};
 use crate::file::{FileDriver, FileError};
-
-/// Where the log of a command is, as its recipe says.
-#[derive(Debug)]
-pub struct CommandLog(pub PathBuf);
+use crate::sqlite::{SqliteDriver, SqliteFilesDriver, with_beside};
 
 /// Records what commands do to files.
 #[derive(Debug, Clone)]
 pub struct CommandDriver {
     files: Arc<FileDriver>,
+    /// Tells what commands did to databases in rows.
+    databases: Arc<SqliteFilesDriver>,
 }
 
 impl CommandDriver {
     /// Takes the driver whose recipes tell what a command did.
-    pub const fn new(files: Arc<FileDriver>) -> Self {
-        Self { files }
+    pub fn new(files: Arc<FileDriver>) -> Self {
+        let rows = SqliteDriver::new(Arc::clone(&files));
+        let databases = Arc::new(SqliteFilesDriver::new(rows));
+        Self { files, databases }
     }
+}
 
-    /// Begins to record what a command does to files, in the log that was armed with it. Nothing can be watched without a
-    /// recorder, so nothing starts before its undo is durable.
-    pub fn record(
+impl Fault for RecorderError {}
+
+impl Commands for CommandDriver {
+    fn record(
         &self,
         armed: Armed<CommandLog>,
         limits: Limits,
-    ) -> Result<Recorder, RecorderError> {
+    ) -> Result<Box<dyn backout_files::Recorder>, DriverError> {
         let (id, _, CommandLog(log)) = armed.into_parts();
-        Recorder::new(
-            id,
-            &log,
-            (
-                Arc::clone(&self.files.context().depots),
-                Arc::clone(&self.files.context().stash),
-            ),
-            limits,
-        )
+        match Recorder::new(id, &log, Arc::clone(&self.files), limits) {
+            Ok(recorder) => Ok(Box::new(recorder)),
+            Err(error) => Err(DriverError::new(error)),
+        }
     }
 
-    /// Keeps everything below some directories before a command. `index` remembers what need not be read again. Gives
-    /// how many files were read.
-    pub fn scan(
-        &self,
-        id: OperationId,
-        recorder: &mut Recorder,
-        roots: &[TargetPath],
-        index: &Path,
-    ) -> Result<u64, FileError> {
-        let scanned = scan(self.files.context(), id, roots, index)?;
-        recorder
-            .scanned(scanned.notes)
-            .map_err(|source| FileError::Io {
-                path: index.display().to_string(),
-                action: "write the capture log beside",
-                source,
-            })?;
-        Ok(scanned.read)
-    }
-
-    /// Says what a command did that was recorded: the net effect, and how to take it back.
-    pub fn settle(&self, id: OperationId, mut recorder: Recorder) -> Result<Settled, FileError> {
-        // What is seen is known, also when the log has no room for it.
-        let _noted = recorder.look_around();
-        settle(self.files.context(), id, recorder.into_ledger())
-    }
-
-    /// Says what a command did, by the log that its dead supervisor left. Parts of it count as told if `is_recorded`. If
-    /// the machine went down since, its end `may_be_cut` off. What is kept out of reach is an error, unless it is to be settled
-    /// `anyway`.
-    pub fn settle_log(
+    fn settle_log(
         &self,
         id: OperationId,
         log: &Path,
         is_recorded: &dyn Fn(OperationId) -> bool,
         reading: Reading,
-    ) -> Result<Settled, FileError> {
-        settle_log(self.files.context(), id, log, is_recorded, reading)
+    ) -> Result<Settled, DriverError> {
+        Ok(settle_log(
+            self.files.context(),
+            id,
+            log,
+            is_recorded,
+            reading,
+        )?)
     }
 
-    /// Says what a part of a running command has done so far, as the operation `id`. With that part it begins anew.
-    pub fn settle_part(
+    fn names(&self, given: &Path) -> Result<Vec<TargetPath>, DriverError> {
+        Ok(looked::names(self.files.context(), given)?)
+    }
+
+    fn look(&self, id: OperationId, paths: &[TargetPath]) -> Result<Looked, DriverError> {
+        Ok(looked::look(self.files.context(), id, paths)?)
+    }
+
+    fn settle_looked(&self, id: OperationId, found: &JsonText) -> Result<Settled, DriverError> {
+        Ok(looked::settle_looked(self.files.context(), id, found)?)
+    }
+
+    fn in_rows(
         &self,
         id: OperationId,
-        recorder: &mut Recorder,
+        main: &Path,
+        settled: &Settled,
+    ) -> Result<Option<Settled>, DriverError> {
+        self.databases.in_rows(id, main, settled)
+    }
+}
+
+impl backout_files::Recorder for Recorder {
+    fn ask(&mut self, ask: Ask) {
+        self.ask = Some(ask);
+    }
+
+    fn forbid_by(&mut self, forbids: Forbids) {
+        self.forbids = Some(forbids);
+    }
+
+    fn forbid(&mut self, dir: &Path) {
+        self.forbid(dir);
+    }
+
+    fn forbid_link(&mut self, link: &Path) {
+        self.forbid_link(link);
+    }
+
+    fn opened_before(&mut self, path: &Path) {
+        self.opened_before(path);
+    }
+
+    fn scan(&mut self, roots: &[TargetPath], index: &Path) -> Result<u64, DriverError> {
+        let scanned = scan(self.files.context(), self.id, roots, index)?;
+        self.split.extend(scanned.linked);
+        let noted = self.scanned(scanned.notes);
+        noted.map_err(|source| FileError::Io {
+            path: index.display().to_string(),
+            action: "write the capture log beside",
+            source,
+        })?;
+        Ok(scanned.read)
+    }
+
+    fn prepare(&mut self, touch: &mut Touch) -> Option<Answer> {
+        self.prepare(touch)
+    }
+
+    fn proceed(&mut self, touch: &mut Touch) -> Answer {
+        self.proceed(touch)
+    }
+
+    fn split(&self) -> &BTreeSet<TargetPath> {
+        self.split()
+    }
+
+    fn taken_from_others(&mut self, touch: &Touch) -> Option<Target> {
+        self.taken_from_others(touch)
+    }
+
+    fn beat(&self) {
+        self.beat();
+    }
+
+    fn keep_notes(&mut self) {
+        self.keep_notes();
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes()
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync()
+    }
+
+    fn hear_of_neighbours(&mut self, logs: &Path) {
+        self.hear_of_neighbours(logs);
+    }
+
+    fn has_new_neighbours(&mut self) -> bool {
+        self.has_new_neighbours()
+    }
+
+    fn claim(&self, touch: &Touch) -> Claim {
+        self.claim(touch)
+    }
+
+    fn touched_number(&self, number: (u64, u64)) -> Option<TargetPath> {
+        self.touched_number(number)
+    }
+
+    fn has_part_left(&self) -> bool {
+        self.has_part_left()
+    }
+
+    fn count_part(&mut self) {
+        self.count_part();
+    }
+
+    fn shares(&mut self, targets: &[Target]) {
+        self.shares(targets);
+    }
+
+    fn spares(&mut self, targets: &[Target]) {
+        self.spares(targets);
+    }
+
+    fn share(&self, targets: &[Target]) -> Share {
+        self.share(targets)
+    }
+
+    fn settle_part(
+        &mut self,
+        id: OperationId,
         part: Part,
-    ) -> Result<Settled, FileError> {
+        open: &[PathBuf],
+    ) -> Result<Settled, DriverError> {
         let unwritten = |source| FileError::Io {
             path: "the capture log".to_owned(),
             action: "write",
             source,
         };
-        let part = recorder.cut(id, part).map_err(unwritten)?;
-        settle(self.files.context(), id, part)
+        let mut part = self.cut(id, part).map_err(unwritten)?;
+        self.go_on_writing(&mut part, open);
+        Ok(settle(self.files.context(), id, part)?)
+    }
+
+    fn uncut(&mut self, id: OperationId) {
+        self.uncut(id);
+    }
+
+    fn ends_where_begins(&mut self, next: &dyn backout_files::Recorder) {
+        let next: &dyn std::any::Any = next;
+        if let Some(next) = next.downcast_ref() {
+            self.ends_where_begins(next);
+        }
+    }
+
+    fn databases(&self) -> Vec<Database> {
+        let database = |main: PathBuf| Database {
+            files: with_beside(&main),
+            main,
+        };
+        self.databases().into_iter().map(database).collect()
+    }
+
+    fn leave_out(&mut self, paths: &[PathBuf]) {
+        self.leave_out(paths);
+    }
+
+    fn through(&self) -> Vec<(TargetPath, TargetPath)> {
+        self.through()
+    }
+
+    fn settle(mut self: Box<Self>) -> Result<Settled, DriverError> {
+        // What is seen is known, also when the log has no room for it.
+        let _noted = self.look_around();
+        let files = Arc::clone(&self.files);
+        Ok(settle(files.context(), self.id, self.into_ledger())?)
     }
 }

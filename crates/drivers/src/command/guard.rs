@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use backout_capture::live::{Act, Answer, Place, Touch, is_on_ours};
+use backout_files::{OverLimit, Writing};
 use backout_model::TargetPath;
-use rustix::fs::fstat;
+use rustix::fs::{FileType, Stat, fstat};
 
 use super::before_image::KeepError;
 use super::log::Note;
-use super::recorder::{EFBIG, EIO, EPERM, OverLimit, Recorder, Stop, node_of};
+use super::recorder::{EFBIG, EIO, EPERM, Recorder, Stop, node_of};
 use crate::file::recipe::Kind;
 
 /// `/proc`, `/sys`, control groups, terminals and their like.
@@ -33,8 +34,26 @@ const KERNEL_FILE_SYSTEMS: [i64; 12] = [
 /// FUSE: a process does what the kernel is asked for.
 const SERVED_FILE_SYSTEM: i64 = 0x6573_5546;
 
-/// Says why a path may not be written, if it may not; the second is where it moves, if it does.
-pub type Forbids = Box<dyn Fn(&Path, Option<&Path>) -> Option<String>>;
+/// More links by which files were written are not remembered.
+const THROUGH_MAX: usize = 10_000;
+
+/// Tells whether a call changes a file and not only a name of it, or gives it one more.
+const fn changes_the_file(act: Act) -> bool {
+    match act {
+        Act::Open { writes, .. } => writes,
+        Act::Truncate | Act::Attributes | Act::Times | Act::Flags { .. } | Act::Link => true,
+        Act::Unlink
+        | Act::Rmdir
+        | Act::Rename { .. }
+        | Act::Make
+        | Act::Read
+        | Act::Exec
+        | Act::Standing
+        | Act::Mounts
+        | Act::Quotas
+        | Act::Sync => false,
+    }
+}
 
 /// Lists the devices of the file systems that processes serve at this moment.
 pub(super) fn served_now() -> HashSet<u64> {
@@ -58,13 +77,6 @@ fn is_at_or_below(path: &Path, above: &Path) -> bool {
 }
 
 impl Recorder {
-    /// Forbids what somebody says.
-    #[must_use]
-    pub fn with_forbidden(mut self, forbids: Forbids) -> Self {
-        self.forbids = Some(forbids);
-        self
-    }
-
     /// Answers what needs no look at what is there: what may not be written, and what is not ours to keep.
     pub(super) fn beforehand(&mut self, touch: &Touch) -> Option<Answer> {
         if touch.first.is_none() {
@@ -78,6 +90,7 @@ impl Recorder {
             self.note(format!("{why}; the command was refused"));
             return Some(Answer::Refuse(EPERM));
         }
+        self.remember_through(touch);
         for place in [&touch.first, &touch.second].into_iter().flatten() {
             let directory = place.directory();
             let is_rename = matches!(touch.act, Act::Rename { .. });
@@ -118,15 +131,55 @@ impl Recorder {
     /// Says why what a call touches may not be written, if it may not.
     fn forbidden(&self, touch: &Touch) -> Option<String> {
         let forbids = self.forbids.as_ref()?;
-        let first = touch.first.as_ref().map(Place::path)?;
+        let place = touch.first.as_ref()?;
+        let first = place.path();
+        let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let several = place
+            .stat
+            .as_ref()
+            .filter(|it| it.st_nlink > 1 && is_file(it));
+        let writing = Writing {
+            path: &first,
+            to: None,
+            has_other_names: several.is_some() && changes_the_file(touch.act),
+        };
+        let by = |path| Writing {
+            path,
+            to: None,
+            has_other_names: false,
+        };
+        let through = || place.through.as_deref().and_then(|link| forbids(by(link)));
         let Some(second) = touch.second.as_ref().map(Place::path) else {
-            return forbids(&first, None);
+            return forbids(writing).or_else(through);
         };
         if matches!(touch.act, Act::Rename { .. }) {
+            let moving = |path, to| Writing {
+                to: Some(to),
+                ..by(path)
+            };
             // Two names may change places.
-            return forbids(&first, Some(&second)).or_else(|| forbids(&second, Some(&first)));
+            return forbids(moving(&first, &second)).or_else(|| forbids(moving(&second, &first)));
         }
-        forbids(&first, None).or_else(|| forbids(&second, None))
+        forbids(writing).or_else(|| forbids(by(&second)))
+    }
+
+    /// Remembers the link by which a file is written.
+    fn remember_through(&mut self, touch: &Touch) {
+        let writes = matches!(touch.act, Act::Open { writes: true, .. } | Act::Truncate);
+        let Some(place) = touch.first.as_ref().filter(|_| writes) else {
+            return;
+        };
+        let link = place.through.as_ref().map(TargetPath::new);
+        if let (Some(Ok(link)), Ok(path)) = (link, TargetPath::new(place.path()))
+            && self.through.len() < THROUGH_MAX
+        {
+            self.through.insert((link, path));
+        }
+    }
+
+    /// Lists the links by which files were written, each with what it led to.
+    pub(super) fn through(&self) -> Vec<(TargetPath, TargetPath)> {
+        self.through.iter().cloned().collect()
     }
 
     /// Tells whether a place is in our own state, which nothing may write.

@@ -28,8 +28,10 @@ mod guard;
 mod inodes;
 mod layers;
 mod log;
+mod looked;
 mod moves;
 mod nameless;
+mod neighbours;
 mod numbers;
 mod order;
 mod orphans;
@@ -43,10 +45,8 @@ mod settle;
 mod tracker;
 mod trees;
 
-pub use driver::{CommandDriver, CommandLog};
-pub use guard::Forbids;
+pub use backout_files::{Ask, Claim, Counts, Limits, OverLimit, Part, Settled, Share};
+pub use driver::CommandDriver;
 #[doc(hidden)]
 pub use log::{framed, weighed};
-pub use part::Part;
-pub use recorder::{Ask, FirstTouch, Limits, OverLimit, Recorder, RecorderError};
-pub use settle::{Counts, Reading, Settled};
+pub use recorder::{Recorder, RecorderError};

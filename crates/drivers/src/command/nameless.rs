@@ -138,6 +138,7 @@ fn place_of(image: &Image) -> Option<Place> {
         name: slot.name.clone().into(),
         stat: None,
         is_slashed: false,
+        through: None,
     };
     place.look().ok()?;
     place.stat.is_some().then_some(place)

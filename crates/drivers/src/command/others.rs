@@ -97,6 +97,10 @@ pub(super) struct Others {
     balances: HashMap<TargetPath, Balance>,
     /// Why others may go unseen.
     blind: Option<String>,
+    /// The directory that tells of commands which begin and end.
+    neighbours: Option<i32>,
+    /// Whether some may have begun or ended.
+    has_new_neighbours: bool,
 }
 
 impl Others {
@@ -114,7 +118,23 @@ impl Others {
             inodes: HashMap::new(),
             balances: HashMap::new(),
             blind,
+            neighbours: None,
+            has_new_neighbours: true,
         }
+    }
+
+    /// Hears of commands that begin or end, by the directory that their logs are in.
+    pub(super) fn hear_of_neighbours(&mut self, logs: &Path) {
+        let flags = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::ONLYDIR;
+        let inotify = self.inotify.as_ref();
+        self.neighbours = inotify.and_then(|it| inotify::add_watch(it, logs, flags).ok());
+    }
+
+    /// Tells whether commands may have begun or ended since this was last asked.
+    pub(super) const fn has_new_neighbours(&mut self) -> bool {
+        let is_new = self.has_new_neighbours || self.neighbours.is_none();
+        self.has_new_neighbours = false;
+        is_new
     }
 
     /// Gives the descriptor that tells when something happens.
@@ -310,6 +330,11 @@ impl Others {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
             let why = "more happened at once than could be looked at".to_owned();
             self.blind.get_or_insert(why);
+            self.has_new_neighbours = true;
+            return None;
+        }
+        if self.neighbours == Some(number) {
+            self.has_new_neighbours = true;
             return None;
         }
         if events.contains(ReadFlags::IGNORED) {

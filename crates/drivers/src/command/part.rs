@@ -10,30 +10,35 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 
 use backout_capture::live::{Act, Touch};
+use backout_files::{Part, Share};
 use backout_model::{Digest, OperationId, Target, TargetPath};
 
 use super::log::Note;
 use super::recorder::{Recorder, node_of};
 use super::tracker::{Known, Tracker};
 use crate::file::recipe::{Image, Kind};
+use crate::sqlite::{database_of, is_beside};
 
 /// So many parts of one command are told by themselves because others wrote. Two that write by turns would fill the
 /// journal.
 const PARTS_MAX: usize = 64;
 
-/// The part of a command that is told by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
-    /// What it did to these names.
-    Names(Vec<TargetPath>),
-    /// All that it did so far.
-    All,
-}
+/// So many of the files that a command wrote are looked at for databases.
+const LOOKED_AT_MAX: usize = 10_000;
 
 impl Recorder {
-    /// Names what a call is about to take from others: what they made of something that the command had touched, or put into
-    /// a directory of its own.
-    pub fn taken_from_others(&mut self, touch: &Touch) -> Option<Target> {
+    /// Leaves names out of what the command did, whatever it did to them.
+    pub(super) fn leave_out(&mut self, paths: &[std::path::PathBuf]) {
+        let names = paths.iter().filter_map(|path| TargetPath::new(path).ok());
+        for name in names {
+            self.tracker.known.remove(&name);
+            self.tracker.foreign.remove(&name);
+        }
+    }
+
+    /// Names what a call that was prepared is about to take from others: what they made of something that the command had
+    /// touched, or put into a directory of its own.
+    pub(super) fn taken_from_others(&mut self, touch: &Touch) -> Option<Target> {
         let place = match touch.act {
             Act::Open { writes: true, .. } | Act::Truncate | Act::Unlink | Act::Attributes => {
                 touch.first.as_ref()?
@@ -43,8 +48,6 @@ impl Recorder {
         };
         // Nothing is in a device or a pipe that could be brought back.
         node_of(place).filter(|node| matches!(node.kind, Kind::File | Kind::Symlink))?;
-        // What cannot be noted stops the call itself.
-        let _told = self.look_around();
         let path = TargetPath::new(place.path()).ok()?;
         let is_theirs = self.tracker.foreign.contains(&path) || self.is_strangers(&path);
         if !is_theirs || self.parts == PARTS_MAX {
@@ -64,13 +67,37 @@ impl Recorder {
             && tracker.origin(path).as_ref() == Some(path)
     }
 
-    /// Gives the part that the command has in some targets. None if that is nothing, or hangs together with something that
-    /// cannot be told yet.
-    pub fn part(&self, targets: &[Target]) -> Option<Part> {
-        if self.has_moved(targets) {
-            return self.can_be_cut().then_some(Part::All);
+    /// Tells which part the command has in some targets.
+    pub(super) fn share(&self, targets: &[Target]) -> Share {
+        if !self.has_moved(targets) {
+            return self.names_in(targets);
         }
-        self.names_in(targets).map(Part::Names)
+        if self.can_be_cut() {
+            Share::Part(Part::All)
+        } else {
+            Share::Stuck
+        }
+    }
+
+    /// Names the databases that the command has written and that were there before.
+    pub(super) fn databases(&self) -> Vec<std::path::PathBuf> {
+        let known = &self.tracker.known;
+        let is_written = |(path, known): &(&TargetPath, &Known)| match known {
+            Known::Whole(_) => true,
+            // What the command made may be a log beside a database that was there.
+            Known::Absent => is_beside(path.as_path()),
+            Known::Dressed { .. } => false,
+        };
+        let written = known.iter().filter(is_written).take(LOOKED_AT_MAX);
+        let mains = written.filter_map(|(path, _)| database_of(path.as_path()));
+        let was_there = |main: &std::path::PathBuf| {
+            let main = TargetPath::new(main).ok();
+            main.is_some_and(|main| known.get(&main) != Some(&Known::Absent))
+        };
+        let mut mains: Vec<_> = mains.filter(was_there).collect();
+        mains.sort();
+        mains.dedup();
+        mains
     }
 
     /// Tells whether something that moved, or the name that it left, is at some targets, above them or in them.
@@ -97,9 +124,8 @@ impl Recorder {
         is_plain && tracker.left.is_empty() && tracker.pending.is_none() && self.linking.is_none()
     }
 
-    /// Names what the command has touched of some targets, with the directories that it made for them. None if that is
-    /// nothing, or hangs together with the rest.
-    fn names_in(&self, targets: &[Target]) -> Option<Vec<TargetPath>> {
+    /// Names what the command has touched of some targets, with the directories that it made for them.
+    fn names_in(&self, targets: &[Target]) -> Share {
         let touches = |path: &TargetPath| {
             let name = Target::node(path.clone());
             targets.iter().any(|target| target.overlap(&name).is_some())
@@ -120,10 +146,13 @@ impl Recorder {
             part.iter().filter(is_directory).copied().cloned().collect();
         let inside = |path: &&TargetPath| path.ancestors().any(|above| gone.contains(&above));
         part.extend(known.keys().filter(inside));
-        if part.is_empty() || part.iter().any(|path| self.hangs_together(path)) {
-            return None;
+        if part.is_empty() {
+            Share::Nothing
+        } else if part.iter().any(|path| self.hangs_together(path)) {
+            Share::Stuck
+        } else {
+            Share::Part(Part::Names(part.into_iter().cloned().collect()))
         }
-        Some(part.into_iter().cloned().collect())
     }
 
     /// Tells whether a name cannot be told without others.

@@ -1,6 +1,6 @@
 //! The recorder: is asked before each call, and lets it go on only when what it changes is kept.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use backout_capture::live::{Act, Answer, Observer, Place, Touch};
 use backout_crashpoint::crash_point;
+use backout_files::{Ask, Forbids, Limits};
 use backout_model::ports::{Depots, WriteContents};
 use backout_model::{OperationId, TargetPath};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, openat};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
 use super::before_image::{KeepError, Shelf};
-use super::guard::{Forbids, served_now};
+use super::guard::served_now;
 use super::log::{LogWriter, Note};
 pub(super) use super::numbers::{
     EEXIST, EFBIG, EINVAL, EIO, EISDIR, ENOENT, ENOTDIR, ENOTEMPTY, EPERM,
@@ -23,6 +23,7 @@ pub(super) use super::numbers::{
 use super::others::{Others, Seen, What};
 use super::renames::Linking;
 use super::tracker::{Known, Tracker};
+use crate::file::FileDriver;
 use crate::file::recipe::Image;
 use crate::file::sys::Node;
 
@@ -34,28 +35,6 @@ const MADE_MAX: usize = 256;
 
 /// How often a file is read that somebody writes on meanwhile, before it is given up.
 const WHILE_IT_CHANGES_MAX: usize = 100;
-
-/// What to do with a file that would have to be copied and is above the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OverLimit {
-    /// The call fails.
-    #[default]
-    Refuse,
-    /// The call goes on, and the record says that this cannot be undone.
-    Mark,
-}
-
-/// What may be kept, and how safely.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// The largest file that is copied before it is written in place.
-    pub copy_bytes_max: u64,
-    /// What to do above.
-    pub over_limit: OverLimit,
-    /// Whether what was kept must survive loss of power before the call goes on.
-    pub syncs: bool,
-}
 
 /// Why a recorder could not begin.
 #[derive(Debug, thiserror::Error)]
@@ -71,14 +50,10 @@ pub enum RecorderError {
     },
 }
 
-/// Is asked whether a file above the limit may be written without an undo.
-pub type Ask = Box<dyn FnMut(&TargetPath, u64) -> bool>;
-
-/// Is told of each name before the command first touches it.
-pub type FirstTouch = Box<dyn FnMut(&TargetPath)>;
-
 /// Records one command.
 pub struct Recorder {
+    pub(super) id: OperationId,
+    pub(super) files: Arc<FileDriver>,
     pub(super) depots: Arc<dyn Depots>,
     pub(super) stash: Arc<dyn WriteContents>,
     pub(super) limits: Limits,
@@ -87,12 +62,12 @@ pub struct Recorder {
     pub(crate) tracker: Tracker,
     pub(super) shelf: Shelf,
     pub(super) others: Others,
-    /// Is told of each name before the command first touches it.
-    pub(super) first: Option<FirstTouch>,
     /// Directories of our own state, by device and inode: a path may lead there by another name.
     pub(super) own: HashSet<(u64, u64)>,
     pub(super) own_paths: Vec<PathBuf>,
     pub(super) forbids: Option<Forbids>,
+    /// Links by which files were written, each with what it led to.
+    pub(super) through: BTreeSet<(TargetPath, TargetPath)>,
     pub(super) depot_name: String,
     /// File systems of the kernel itself, by device.
     pub(super) kernel: HashMap<u64, bool>,
@@ -113,8 +88,12 @@ pub struct Recorder {
     pub(super) notes_left_out: usize,
     /// What is so already and could not be noted yet: until the log has it, nothing goes on that needs another note.
     pub(super) owed: VecDeque<Note>,
+    /// Files of several names of which only the bytes are kept, by the names of before.
+    pub(super) split: BTreeSet<TargetPath>,
     /// How many parts were told by themselves because others wrote.
     pub(super) parts: usize,
+    /// How many because commands beside this one did.
+    pub(super) parts_beside: usize,
     /// Whether a file is written in place of which the disk may not have yet what was in it.
     pub(super) is_ahead: bool,
 }
@@ -147,10 +126,10 @@ impl From<io::Error> for Stop {
 
 impl Recorder {
     /// Begins to record an operation.
-    pub fn new(
+    pub(super) fn new(
         id: OperationId,
         log: &std::path::Path,
-        (depots, stash): (Arc<dyn Depots>, Arc<dyn WriteContents>),
+        files: Arc<FileDriver>,
         limits: Limits,
     ) -> Result<Self, RecorderError> {
         let writer = LogWriter::create(log, limits.syncs).map_err(|source| RecorderError::Log {
@@ -158,18 +137,20 @@ impl Recorder {
             source,
         })?;
         Ok(Self {
-            depots,
-            stash,
+            depots: Arc::clone(&files.context().depots),
+            stash: Arc::clone(&files.context().stash),
+            id,
+            files,
             limits,
             ask: None,
             log: writer,
             tracker: Tracker::default(),
             shelf: Shelf::new(id, limits.copy_bytes_max),
             others: Others::new(),
-            first: None,
             own: HashSet::new(),
             own_paths: Vec::new(),
             forbids: None,
+            through: BTreeSet::new(),
             depot_name: format!(".backout-{}", rustix::process::geteuid().as_raw()),
             kernel: HashMap::new(),
             served: HashMap::new(),
@@ -181,27 +162,15 @@ impl Recorder {
             notes: Vec::new(),
             notes_left_out: 0,
             owed: VecDeque::new(),
+            split: BTreeSet::new(),
             parts: 0,
+            parts_beside: 0,
             is_ahead: false,
         })
     }
 
-    /// Asks somebody before a file above the limit is refused.
-    #[must_use]
-    pub fn with_ask(mut self, ask: Ask) -> Self {
-        self.ask = Some(ask);
-        self
-    }
-
-    /// Tells somebody of each name before the command first touches it.
-    #[must_use]
-    pub fn with_first_touch(mut self, first: FirstTouch) -> Self {
-        self.first = Some(first);
-        self
-    }
-
     /// Forbids everything directly in a directory, by whatever path it is reached.
-    pub fn forbid(&mut self, dir: &std::path::Path) {
+    pub(super) fn forbid(&mut self, dir: &std::path::Path) {
         if let Ok(stat) = rustix::fs::stat(dir) {
             self.own.insert((stat.st_dev, stat.st_ino));
         }
@@ -209,7 +178,7 @@ impl Recorder {
     }
 
     /// Forbids to take away a symbolic link, or to rename what is above it.
-    pub fn forbid_link(&mut self, link: &std::path::Path) {
+    pub(super) fn forbid_link(&mut self, link: &std::path::Path) {
         if let Ok(stat) = rustix::fs::lstat(link) {
             self.own.insert((stat.st_dev, stat.st_ino));
         }
@@ -217,7 +186,7 @@ impl Recorder {
     }
 
     /// Keeps a file that the command can write by a descriptor it has already: once for each of them.
-    pub fn opened_before(&mut self, path: &std::path::Path) {
+    pub(super) fn opened_before(&mut self, path: &std::path::Path) {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return;
         };
@@ -233,6 +202,7 @@ impl Recorder {
             name: name.to_owned(),
             stat: None,
             is_slashed: false,
+            through: None,
         };
         if place.look().is_err() {
             return;
@@ -253,7 +223,7 @@ impl Recorder {
     }
 
     /// The command ends, and processes of it go on, recorded by `next`: what that one found in a file is what this one left.
-    pub fn ends_where_begins(&mut self, next: &Self) {
+    pub(super) fn ends_where_begins(&mut self, next: &Self) {
         let known = next.tracker.known.iter();
         let files = known.filter_map(|(path, known)| match known {
             Known::Whole(image) => Some((path.clone(), image.clone())),
@@ -287,18 +257,18 @@ impl Recorder {
     }
 
     /// Says that the command is watched at this moment.
-    pub fn beat(&self) {
+    pub(super) fn beat(&self) {
         // Who reads the log then only trusts less of what it finds.
         let _told = self.log.beat();
     }
 
     /// Has the disk keep what was noted, while the command goes on.
-    pub fn keep_notes(&mut self) {
+    pub(super) fn keep_notes(&mut self) {
         self.log.sync_soon();
     }
 
     /// The command is about to have the disk keep what it wrote: the disk keeps what was there before, first.
-    fn keep_first(&mut self) -> Answer {
+    pub(super) fn keep_first(&mut self) -> Answer {
         if !self.is_ahead {
             return Answer::Continue;
         }
@@ -315,7 +285,7 @@ impl Recorder {
     }
 
     /// Takes in what others did since the last look.
-    pub fn look_around(&mut self) -> io::Result<()> {
+    pub(super) fn look_around(&mut self) -> io::Result<()> {
         for seen in self.others.seen() {
             // They may have removed one of those, and its number may be another's.
             self.made.clear();
@@ -337,7 +307,7 @@ impl Recorder {
     }
 
     /// Gives what is worth knowing.
-    pub fn notes(&self) -> Vec<String> {
+    pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
         if let Some(why) = self.others.blind() {
             notes.push(format!(
@@ -348,6 +318,11 @@ impl Recorder {
             notes.push(format!("and {} more of the kind", self.notes_left_out));
         }
         notes
+    }
+
+    /// Gives the files of several names of which only the bytes are kept: an undo makes each a file of its own.
+    pub(super) const fn split(&self) -> &BTreeSet<TargetPath> {
+        &self.split
     }
 
     pub(super) fn note(&mut self, text: String) {
@@ -362,19 +337,12 @@ impl Recorder {
     }
 
     /// Lets a call pass that is not undone, and says so.
-    fn pass(&mut self, why: &str) -> Answer {
+    pub(super) fn pass(&mut self, why: &str) -> Answer {
         self.note(why.to_owned());
         Answer::Continue
     }
 
     pub(super) fn learn(&mut self, note: Note, bytes: Vec<u8>) -> Result<(), Stop> {
-        if let Some(tell) = &mut self.first
-            && let Note::Absent(path) | Note::Dressed { path, .. } | Note::Whole { path, .. } =
-                &note
-            && !self.tracker.known.contains_key(path)
-        {
-            tell(path);
-        }
         self.pay()?;
         if self.tracker.goes_without_saying(&note) {
             self.log.beat_for_unsaid()?;
@@ -411,7 +379,7 @@ impl Recorder {
     }
 
     /// Makes everything that was kept durable.
-    pub fn sync(&mut self) -> io::Result<()> {
+    pub(super) fn sync(&mut self) -> io::Result<()> {
         self.log.synced()?;
         self.shelf.sync()
     }
@@ -419,52 +387,9 @@ impl Recorder {
 
 impl Observer for Recorder {
     fn before(&mut self, touch: &mut Touch) -> Answer {
-        match touch.act {
-            Act::Standing => return Answer::Continue,
-            // What a process mounts for itself alone is gone with it.
-            Act::Mounts if !touch.has_our_mounts => return Answer::Continue,
-            Act::Mounts => {
-                return self.pass("it changed what is mounted; that is not undone");
-            }
-            Act::Quotas => {
-                return self.pass("it asked for quotas or changed them; that is not undone");
-            }
-            Act::Sync => return self.keep_first(),
-            Act::Exec => {
-                self.executed(touch);
-                return Answer::Continue;
-            }
-            Act::Read => {}
-            _ => {
-                if let Some(answer) = self.beforehand(touch) {
-                    return answer;
-                }
-            }
-        }
-        for place in [&touch.first, &touch.second].into_iter().flatten() {
-            self.others.watch(place);
-        }
-        if let Err(error) = self.look_around() {
-            return match touch.first.take() {
-                Some(place) => self.stop(&place, Stop::Log(error)),
-                None => Answer::Refuse(EIO),
-            };
-        }
-        // A name that goes or changes: its file is known no longer by its number.
-        if !matches!(touch.act, Act::Open { .. } | Act::Make | Act::Read) {
-            self.made.clear();
-        }
-        let answer = self.act_until_it_holds(touch);
-        if let Ok(answer) = &answer {
-            self.expect(touch, *answer);
-        }
-        match answer {
-            Ok(Answer::Continue) if touch.has_our_rights && touch.has_our_mounts => Answer::Perform,
-            Ok(answer) => answer,
-            Err(stop) => match touch.first.take() {
-                Some(place) => self.stop(&place, stop),
-                None => Answer::Refuse(EIO),
-            },
+        match self.prepare(touch) {
+            Some(answer) => answer,
+            None => self.proceed(touch),
         }
     }
 

@@ -117,6 +117,9 @@ impl Recorder {
         if is_linkable && self.shelved(place, node, &origin, dressed.clone(), Shelf::link)? {
             return Ok(());
         }
+        if node.is_shared {
+            self.split.insert(origin.clone());
+        }
         let (image, bytes) = if node.kind == Kind::File {
             self.content(place, node, dressed)?
         } else {

@@ -33,12 +33,15 @@ pub(crate) struct Scan<'t> {
     id: OperationId,
     known: HashMap<TargetPath, Entry>,
     entries: Vec<Entry>,
+    linked: Vec<TargetPath>,
     read: u64,
 }
 
 /// What a scan found: a note for each name.
 pub(crate) struct Scanned {
     pub(crate) notes: Vec<Note>,
+    /// The files that have several names: only their bytes are kept.
+    pub(crate) linked: Vec<TargetPath>,
     /// How many files had to be read.
     pub(crate) read: u64,
 }
@@ -55,6 +58,7 @@ pub(crate) fn scan(
         id,
         known: read_index(index),
         entries: Vec::new(),
+        linked: Vec::new(),
         read: 0,
     };
     let mut notes = Vec::new();
@@ -66,6 +70,7 @@ pub(crate) fn scan(
     let _slower = write_index(index, &scan.entries);
     Ok(Scanned {
         notes,
+        linked: scan.linked,
         read: scan.read,
     })
 }
@@ -80,6 +85,9 @@ impl Scan<'_> {
             return Ok(());
         };
         let image = self.image(place, &node, &path)?;
+        if node.is_shared && node.kind != Kind::Directory {
+            self.linked.push(path.clone());
+        }
         notes.push(Note::Scanned {
             path,
             image,

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::mem::take;
 use std::path::Path;
 
+use backout_files::{Counts, Reading, Settled};
 use backout_model::ports::NewContent;
-use backout_model::{Completion, OperationId, Recipe, Target, TargetPath};
-use serde::{Deserialize, Serialize};
+use backout_model::{OperationId, TargetPath};
 
 use super::before_image::with_meta;
 use super::dirs::Opened;
@@ -25,38 +25,6 @@ use crate::file::error::FileError;
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta, Times};
 use crate::file::sys::{Dir, Node, nanoseconds};
 
-/// How many names changed, and how.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Names that were not there before.
-    pub created: u64,
-    /// Names that stand for something else now.
-    pub changed: u64,
-    /// Names that are gone.
-    pub deleted: u64,
-}
-
-/// What a command did.
-#[derive(Debug)]
-pub struct Settled {
-    /// How to take it back.
-    pub recipe: Recipe,
-    /// What it wrote.
-    pub targets: Vec<Target>,
-    /// The images that must become durable with the recipe.
-    pub contents: Vec<NewContent>,
-    /// Which inodes it left.
-    pub completion: Completion,
-    /// How many names changed.
-    pub counts: Counts,
-    /// The files that it read, if that was recorded.
-    pub reads: Vec<TargetPath>,
-    /// Whether nothing changed at all.
-    pub is_nothing: bool,
-    /// What a log that is not whole leaves unknown.
-    pub doubts: Vec<String>,
-}
-
 /// What was at a name.
 #[derive(Debug, Clone)]
 pub(super) enum Before {
@@ -67,15 +35,6 @@ pub(super) enum Before {
     MovedTo(TargetPath),
     /// The same inode, with other bytes: that is told by itself.
     Rewritten,
-}
-
-/// How the log of a dead supervisor is taken.
-#[derive(Debug, Clone, Copy)]
-pub struct Reading {
-    /// Whether the machine went down since, so that its end may be cut off.
-    pub may_be_cut: bool,
-    /// Whether to settle it although something that was kept is out of reach.
-    pub anyway: bool,
 }
 
 /// Settles what a log tells.

@@ -10,6 +10,7 @@ use super::known::{Known, read};
 use super::recipe::ConfigRecipe;
 use super::story::Story;
 use super::way::{Fate, WayBack, way_back};
+use crate::file::past;
 use crate::file::{Shown, Staged};
 
 impl ConfigDriver {
@@ -131,11 +132,11 @@ impl ConfigDriver {
             return Ok(None);
         };
         let effect = story.first.file(None);
-        let mut sides = self.files.sides(&effect)?.into_iter();
+        let mut sides = past::sides_of(self.files.context(), &effect)?.into_iter();
         let Some(was) = sides.find_map(|side| side.before) else {
             return Ok(None);
         };
-        let Shown::Bytes(bytes) = self.files.read(&was, SIZE_MAX as u64)? else {
+        let Shown::Bytes(bytes) = past::read(self.files.context(), &was, SIZE_MAX as u64)? else {
             return Ok(None);
         };
         let Some(first) = story.text(bytes) else {

@@ -20,7 +20,7 @@ use super::request::ConfigRequest;
 use super::way::{Fate, way_back};
 use crate::file::recipe::FileRecipe;
 use crate::file::repeat::absolute;
-use crate::file::resolve::{Last, resolve};
+use crate::file::resolve::{Last, Resolved, resolve};
 use crate::file::{Expect, FileDriver, FileError, FileRequest, Source, Staged};
 
 /// Changes keys of config files so that exactly these can be taken back.
@@ -35,8 +35,8 @@ impl ConfigDriver {
         Self { files }
     }
 
-    fn resolved(&self, request: &ConfigRequest) -> Result<TargetPath, ConfigFault> {
-        Ok(resolve(self.files.context(), &request.path, Last::Followed)?.path)
+    fn resolved(&self, request: &ConfigRequest) -> Result<Resolved, FileError> {
+        resolve(self.files.context(), &request.path, Last::Followed)
     }
 
     fn plan(
@@ -44,7 +44,9 @@ impl ConfigDriver {
         id: OperationId,
         request: &ConfigRequest,
     ) -> Result<Prepared<Staged>, ConfigFault> {
-        let (format, path) = (request.format()?, self.resolved(request)?);
+        let (format, resolved) = (request.format()?, self.resolved(request)?);
+        let through = resolved.through(&request.path);
+        let path = resolved.path;
         let wrong = |cause| ConfigFault::Config {
             path: path.to_string(),
             cause,
@@ -70,6 +72,8 @@ impl ConfigDriver {
         } else {
             self.rewrite(id, &path, &looked, edited.text)?
         };
+        let mut write = write;
+        write.staged.through.extend(through);
         ConfigRecipe::wrap((&path, format), &edited.changes, Some(texts), write)
     }
 
@@ -122,7 +126,7 @@ impl Driver for ConfigDriver {
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
         let request: &ConfigRequest = request.as_a()?;
         request.format()?;
-        let path = self.resolved(request)?;
+        let path = self.resolved(request)?.path;
         let size = path.as_path().metadata().map_or(0, |found| found.len());
         Ok(Scope {
             // Whoever writes a key writes the file.
@@ -256,6 +260,17 @@ impl Driver for ConfigDriver {
         let way = way_back(format, now.text(), changes, is_meant, how.on_conflict);
         let is_stuck = |fate: &Fate| matches!(fate, Fate::Stays(_));
         Ok((!way.fates.iter().any(is_stuck)).then(|| way.text.into_bytes()))
+    }
+
+    fn restoring(
+        &self,
+        effect: &Effect,
+        targets: &[Target],
+        is_after: bool,
+        summary: String,
+    ) -> Result<Option<Box<dyn Request>>, DriverError> {
+        let request = self.restored(effect, targets, is_after, summary)?;
+        Ok(Some(Box::new(request)))
     }
 
     fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {

@@ -2,6 +2,7 @@
 
 use backout_config::ConfigError;
 use backout_model::ports::{ContentsError, DriverError, Fault};
+use backout_model::report::Report;
 
 use crate::file::FileError;
 
@@ -57,6 +58,10 @@ impl Fault for ConfigFault {
     fn out_of_reach(&self) -> Option<&str> {
         self.of_file().and_then(Fault::out_of_reach)
     }
+
+    fn report(&self) -> Option<Report> {
+        Some(super::report::report(self))
+    }
 }
 
 impl ConfigFault {
@@ -76,7 +81,7 @@ impl From<ConfigFault> for DriverError {
     fn from(error: ConfigFault) -> Self {
         match error {
             // What is wrong with the file is told as for any write of it.
-            ConfigFault::File(error) => Self::new(error),
+            ConfigFault::File(error) => error.into(),
             error => Self::new(error),
         }
     }

@@ -8,7 +8,9 @@ use super::ConfigDriver;
 use super::current::{Looked, NoText, look};
 use super::error::ConfigFault;
 use super::recipe::ConfigRecipe;
+use super::request::{ConfigEdit, ConfigRequest, Was};
 use super::way::{Fate, way_back};
+use crate::file::FileError;
 use crate::file::locks::Locks;
 use crate::file::recipe::FileRecipe;
 
@@ -87,6 +89,41 @@ impl ConfigDriver {
             }
         });
         Ok(each.collect())
+    }
+
+    /// Makes the request that makes keys of an effect what they were, or became.
+    pub(super) fn restored(
+        &self,
+        effect: &Effect,
+        targets: &[Target],
+        is_after: bool,
+        summary: String,
+    ) -> Result<ConfigRequest, ConfigFault> {
+        let known = self.known(effect)?;
+        let path = &known.recipe.path;
+        let changes = known.changes.map_err(|why| FileError::Lost {
+            path: path.to_string(),
+            why,
+        })?;
+        let meant = std::iter::zip(&known.targets, changes);
+        let meant = meant.filter(|(target, _)| targets.contains(target));
+        let keys = meant.map(|(_, change)| {
+            let piece = if is_after {
+                change.after
+            } else {
+                change.before
+            };
+            Was {
+                key: change.key,
+                value: piece.map(|piece| (piece.raw, piece.value)),
+            }
+        });
+        let keys = keys.collect();
+        Ok(ConfigRequest {
+            path: path.as_path().to_owned(),
+            format: Some(known.recipe.format),
+            edit: ConfigEdit::Restore { summary, keys },
+        })
     }
 
     /// Tells each key with its values: before, after, and now.

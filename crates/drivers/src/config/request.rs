@@ -39,11 +39,34 @@ pub enum ConfigEdit {
         /// The key.
         key: KeyPath,
     },
+    /// Keys become what they were, whatever they are.
+    Restore {
+        /// One line for people.
+        summary: String,
+        /// What each of them was.
+        keys: Vec<Was>,
+    },
     /// Keys come, change and go as a patch says (RFC 7396): tables are merged, `null` removes.
     Merge {
         /// The patch.
         patch: Value,
     },
+}
+
+/// What a key was.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Was {
+    /// The key.
+    pub key: KeyPath,
+    /// Its value as it stood in the text, and what it means; none if it was not there.
+    pub value: Option<(String, Value)>,
+}
+
+impl std::fmt::Debug for Was {
+    // Values may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Was({})", self.key)
+    }
 }
 
 impl std::fmt::Debug for ConfigEdit {
@@ -52,6 +75,7 @@ impl std::fmt::Debug for ConfigEdit {
         match self {
             Self::Set { key, .. } => write!(f, "Set({key})"),
             Self::Unset { key } => write!(f, "Unset({key})"),
+            Self::Restore { keys, .. } => write!(f, "Restore({} keys)", keys.len()),
             Self::Merge { .. } => f.write_str("Merge"),
         }
     }
@@ -74,6 +98,7 @@ impl ConfigRequest {
         match &self.edit {
             ConfigEdit::Set { key, value } => document.set(key, value),
             ConfigEdit::Unset { key } => document.unset(key),
+            ConfigEdit::Restore { keys, .. } => restored(&document, keys),
             ConfigEdit::Merge { patch } => document.merge(patch),
         }
     }
@@ -85,7 +110,12 @@ impl Request for ConfigRequest {
     }
 
     fn verb(&self) -> Verb {
-        Verb::Edit
+        match self.edit {
+            ConfigEdit::Restore { .. } => Verb::Restore,
+            ConfigEdit::Set { .. } | ConfigEdit::Unset { .. } | ConfigEdit::Merge { .. } => {
+                Verb::Edit
+            }
+        }
     }
 
     fn summary(&self) -> String {
@@ -93,6 +123,7 @@ impl Request for ConfigRequest {
         match &self.edit {
             ConfigEdit::Set { key, .. } => format!("set {key} in {path}"),
             ConfigEdit::Unset { key } => format!("unset {key} in {path}"),
+            ConfigEdit::Restore { summary, .. } => summary.clone(),
             ConfigEdit::Merge { .. } => format!("merge keys into {path}"),
         }
     }
@@ -100,6 +131,28 @@ impl Request for ConfigRequest {
     fn as_text(&self) -> Result<JsonText, DriverError> {
         Ok(JsonText::of(self).map_err(FileError::Request)?)
     }
+}
+
+/// Makes keys what they were, one after the other.
+fn restored(document: &Document<'_>, keys: &[Was]) -> Result<Edited, ConfigError> {
+    let mut all = Edited {
+        text: document.text().to_owned(),
+        changes: Vec::new(),
+    };
+    for was in keys {
+        let document = Document::parse(document.format(), &all.text)?;
+        let edited = match &was.value {
+            Some((raw, value)) => document
+                .set(&was.key, &NewValue::Raw(raw.clone()))
+                // What stood there fits only where it stood; then its meaning counts.
+                .or_else(|_| document.set(&was.key, &NewValue::Typed(value.clone()))),
+            None if document.get(&was.key)?.is_none() => continue,
+            None => document.unset(&was.key),
+        }?;
+        all.text = edited.text;
+        all.changes.extend(edited.changes);
+    }
+    Ok(all)
 }
 
 fn shown(path: &Path) -> String {

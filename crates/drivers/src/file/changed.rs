@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use backout_files::Files as _;
 use backout_model::ports::{self, ChangedFile, FileBytes, NodeFacts, ReadContents};
 use backout_model::{Digest, Effect, TargetPath};
 
@@ -98,15 +99,14 @@ fn facts_of(image: &Image, path: &TargetPath) -> Option<NodeFacts> {
     }
 }
 
-/// Gives the bytes that a new link leads to, if it leads to a file.
-fn led_to<'s>(path: &TargetPath, link: &Image) -> Option<Box<dyn FileBytes + 's>> {
+/// Gives what a new link leads to, if that is there.
+fn led_to(path: &TargetPath, link: &Image) -> Option<TargetPath> {
     let Image::Symlink { to, .. } = link else {
         return None;
     };
     let to = Path::new(OsStr::from_bytes(&to.0));
     let to = path.as_path().parent()?.join(to);
-    let real = to.canonicalize().ok().filter(|real| real.is_file())?;
-    Some(Box::new(AtPath(TargetPath::new(real).ok()?)))
+    TargetPath::new(to.canonicalize().ok()?).ok()
 }
 
 fn was_file(facts: Option<NodeFacts>) -> bool {
@@ -139,6 +139,7 @@ impl Staged {
                         after: None,
                         old: None,
                         new: None,
+                        leads_to: None,
                     });
                     changed.push(ChangedFile {
                         path: to.clone(),
@@ -146,6 +147,7 @@ impl Staged {
                         after: Some(moved),
                         old: was_file(before).then(|| Box::new(AtPath(to.clone())) as _),
                         new: moved.is_file.then(|| Box::new(AtPath(from.clone())) as _),
+                        leads_to: None,
                     });
                 }
                 Change::Retouch {
@@ -162,6 +164,7 @@ impl Staged {
                         after: of(after),
                         old: None,
                         new: None,
+                        leads_to: None,
                     });
                 }
                 // Only what takes a command back writes in place, and that passes no gate.
@@ -178,6 +181,7 @@ impl Staged {
         material: &'s Material,
     ) -> ChangedFile<'s> {
         let (was, is) = (facts_of(before, path), facts_of(after, path));
+        let led_to = led_to(path, after);
         let new: Option<Box<dyn FileBytes + 's>> = match (after, material) {
             (Image::Linked { to, .. }, _) => Some(Box::new(AtPath(to.clone()))),
             (Image::File { digest, .. }, Material::Stored | Material::Image) => {
@@ -185,7 +189,10 @@ impl Staged {
             }
             (Image::File { .. }, material) => Some(Box::new(Waiting(material))),
             // Whoever reads the name reads what it leads to.
-            (Image::Symlink { .. }, _) => led_to(path, after),
+            (Image::Symlink { .. }, _) => {
+                let file = led_to.clone().filter(|it| it.as_path().is_file());
+                file.map(|it| Box::new(AtPath(it)) as _)
+            }
             (_, _) => None,
         };
         ChangedFile {
@@ -194,22 +201,33 @@ impl Staged {
             after: is,
             old: was_file(was).then(|| Box::new(AtPath(path.clone())) as _),
             new,
+            leads_to: led_to.filter(|it| it.as_path().is_dir()),
         }
     }
 }
 
 /// What a command did to files, as gates see it.
 #[derive(Debug)]
-pub struct Happened {
+pub(crate) struct Happened {
     driver: Arc<FileDriver>,
     sides: Vec<FileChange>,
+    /// Links by which files were written, each with what it led to.
+    through: Vec<(TargetPath, TargetPath)>,
 }
 
 impl Happened {
-    /// Reads what an effect did.
-    pub fn of(driver: Arc<FileDriver>, effect: &Effect) -> Result<Self, FileError> {
-        let sides = driver.sides_with_moved(effect)?;
-        Ok(Self { driver, sides })
+    /// Reads what an effect did; `through` are the links that led to what was written.
+    pub(crate) fn of(
+        driver: Arc<FileDriver>,
+        effect: &Effect,
+        through: Vec<(TargetPath, TargetPath)>,
+    ) -> Result<Self, FileError> {
+        let sides = super::past::sides_with_moved(driver.context(), effect)?;
+        Ok(Self {
+            driver,
+            sides,
+            through,
+        })
     }
 }
 
@@ -224,6 +242,8 @@ impl ports::Staged for Happened {
             let old = side.before.as_ref().filter(|was| was.is_file());
             let is_link = after.is_some_and(|it| !it.is_file && !it.is_directory);
             let leads = is_link && side.path.as_path().is_file();
+            let leads_to = is_link.then(|| side.path.as_path().canonicalize().ok());
+            let leads_to = leads_to.flatten().filter(|real| real.is_dir());
             let is_new = (was_file(after) || leads)
                 && side.after.as_ref().is_some_and(|was| !was.is_dress());
             ChangedFile {
@@ -232,8 +252,13 @@ impl ports::Staged for Happened {
                 after,
                 old: old.map(|was| Box::new(Kept(&self.driver, was)) as _),
                 new: is_new.then(|| Box::new(AtPath(side.path.clone())) as _),
+                leads_to: leads_to.and_then(|real| TargetPath::new(real).ok()),
             }
         });
         sides.collect()
+    }
+
+    fn through(&self) -> Vec<(TargetPath, TargetPath)> {
+        self.through.clone()
     }
 }

@@ -6,13 +6,15 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+pub(crate) use backout_files::inode::differs_in_meta;
+pub(crate) use backout_files::said::changed_bytes;
+use backout_files::said::names_shown;
 use backout_model::{Digest, TargetPath};
 
 use super::before_image::{digest_of, link_target, meta_of};
 use super::error::FileError;
 use super::recipe::{Identity, Image, Kind, Meta};
 use super::sys::{Dir, Node, Place, meta};
-use super::undo::names_shown;
 
 /// Above this size an untouched inode is believed without reading it.
 pub(crate) const BELIEVED_BYTES_MIN: u64 = 1024 * 1024;
@@ -213,48 +215,9 @@ fn differs_from_first(
     Ok((!is_same).then(|| "it is another file now".to_owned()))
 }
 
-/// Says how metadata differs, times aside.
-pub(crate) fn differs_in_meta(now: &Meta, wanted: &Meta, kind: Kind) -> Option<String> {
-    if kind != Kind::Symlink && now.mode != wanted.mode {
-        return Some(format!("mode is {:04o}, was {:04o}", now.mode, wanted.mode));
-    }
-    if (now.uid, now.gid) != (wanted.uid, wanted.gid) {
-        let (now, was) = ((now.uid, now.gid), (wanted.uid, wanted.gid));
-        return Some(format!(
-            "owner is {}:{}, was {}:{}",
-            now.0, now.1, was.0, was.1
-        ));
-    }
-    if wanted.flags.is_some() && now.flags.is_some() && now.flags != wanted.flags {
-        return Some("its inode flags changed".to_owned());
-    }
-    for (name, value) in &wanted.xattrs {
-        match now.xattrs.iter().find(|(other, _)| other == name) {
-            None => return Some(format!("attribute {name:?} is gone")),
-            Some((_, other)) if other != value => {
-                return Some(format!("attribute {name:?} changed"));
-            }
-            Some(_) => {}
-        }
-    }
-    let extra = now.xattrs.iter().find(|(name, _)| {
-        !meta::is_system_given(&name.0) && !wanted.xattrs.iter().any(|(other, _)| other == name)
-    });
-    extra.map(|(name, _)| format!("attribute {name:?} is new"))
-}
-
 /// Says that it is something else than it was.
 pub(crate) fn differs_in_kind(node: &Node, kind: Kind) -> Option<String> {
     (node.kind != kind).then(|| format!("it is {} now, was {}", node.kind.noun(), kind.noun()))
-}
-
-/// Says that bytes changed.
-pub fn changed_bytes(was: u64, is: u64) -> String {
-    if was == is {
-        format!("content changed since ({was} bytes)")
-    } else {
-        format!("content changed since ({was} -> {is} bytes)")
-    }
 }
 
 /// Tells whether the inode is the very one the effect left, in the very state. Small files are cheap to

@@ -3,11 +3,13 @@
 //! Other drivers that write files ask for the same things by their own types, so those come first.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::sync::Arc;
 
+use backout_files::{FileChange, Files, Lacking, LayerEntry, Past, Shown, Was};
 use backout_model::ports::{
-    Applied, Depots, Driver, DriverError, Durability, Examined, How, LookedAt, Outline, Prepared,
-    PreparedUndo, Progress, ReadContents, Request, Scope, State, Watch, WriteContents,
+    self, Applied, Depots, Driver, DriverError, Durability, Examined, How, LookedAt, Outline,
+    Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State, Watch, WriteContents,
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, RIDING_BYTES_MAX, Recipe,
@@ -15,12 +17,13 @@ use backout_model::{
 };
 
 use super::before_image::Keeper;
+use super::changed::Happened;
 use super::compare::Current;
 use super::context::FileContext;
 use super::error::FileError;
 use super::execute::{run, tidy::is_left};
 use super::judge::judge_all;
-use super::past::{self, FileChange, Past, Shown, Was};
+use super::past;
 use super::plan;
 use super::recipe::{Change, FileCompletion, FileRecipe, is_kept_tree};
 use super::repeat;
@@ -147,78 +150,6 @@ impl FileDriver {
         Ok(outline)
     }
 
-    /// Lists what an effect changed, name by name, trees with all that is in them. Looks only.
-    pub fn changes(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
-        past::changes_of(effect)
-    }
-
-    /// Lists every name that an effect changed, once, with what others saw before and after it. Looks only.
-    pub fn sides(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
-        past::sides_of(effect)
-    }
-
-    /// The same, with what was in directories that were moved.
-    pub fn sides_with_moved(&self, effect: &Effect) -> Result<Vec<FileChange>, FileError> {
-        past::sides_with_moved(effect)
-    }
-
-    /// Tells whether one description is of the same bytes as another that can be had.
-    pub fn is_same(&self, was: &Was, other: &Was) -> Result<bool, FileError> {
-        past::is_same(&self.context, was, other)
-    }
-
-    /// Lists the bytes that those of a file can be made from, if they are told as a change of something that is not in the store.
-    pub fn bases(&self, was: &Was) -> Result<Vec<Digest>, FileError> {
-        past::bases(&self.context, was)
-    }
-
-    /// Tells which of some bytes a description is of, if they can be had.
-    pub fn has_one_of(&self, bytes: &[Digest], was: &Was) -> Result<Option<Digest>, FileError> {
-        past::has_one_of(&self.context, bytes, was)
-    }
-
-    /// Tells whether a name stands for what is described, or for a file with its bytes.
-    pub fn is_there(&self, path: &TargetPath, was: &Was) -> Result<bool, FileError> {
-        let current = Current::at(path)?;
-        match (&current.place, &current.node) {
-            (Some(place), Some(node)) if was.identity.is_some() => was.is_at(place, node),
-            _ => Ok(false),
-        }
-    }
-
-    /// Describes what a name stands for now; none if it is nothing.
-    pub fn now(&self, path: &TargetPath) -> Result<Option<Was>, FileError> {
-        past::now(path)
-    }
-
-    /// Describes what is in a directory now, with all below.
-    pub fn below(&self, path: &TargetPath) -> Result<Vec<Past>, FileError> {
-        past::below(path)
-    }
-
-    /// Tells whether the bytes that a file had can be had.
-    pub fn is_at_hand(&self, was: &Was) -> Result<bool, FileError> {
-        Ok(!matches!(
-            was.source(&self.context)?,
-            past::Source::Nowhere(_)
-        ))
-    }
-
-    /// Names the bytes that a file had, if they can be had.
-    pub fn digest(&self, was: &Was) -> Result<Option<Digest>, FileError> {
-        past::digest(&self.context, was)
-    }
-
-    /// Reads the bytes that a file had, if they are not more than `bytes_max`.
-    pub fn read(&self, was: &Was, bytes_max: u64) -> Result<Shown, FileError> {
-        past::read(&self.context, was, bytes_max)
-    }
-
-    /// Tells how many syncs were made, of files, directories and file systems.
-    pub fn sync_count(&self) -> u64 {
-        self.context.syncs.count()
-    }
-
     /// Makes the step number `at` of what follows fail (from 0); with `abandons`, as a crash would, with
     /// nothing put back. None for no failure.
     #[cfg(any(test, feature = "testing"))]
@@ -243,6 +174,91 @@ impl FileDriver {
                 .unwrap_or(false),
             Err(_) => true,
         })
+    }
+}
+
+impl Files for FileDriver {
+    fn changes(&self, effect: &Effect) -> Result<Vec<FileChange>, DriverError> {
+        Ok(past::changes_of(&self.context, effect)?)
+    }
+
+    fn sides(&self, effect: &Effect) -> Result<Vec<FileChange>, DriverError> {
+        Ok(past::sides_of(&self.context, effect)?)
+    }
+
+    fn sides_with_moved(&self, effect: &Effect) -> Result<Vec<FileChange>, DriverError> {
+        Ok(past::sides_with_moved(&self.context, effect)?)
+    }
+
+    fn happened(
+        self: Arc<Self>,
+        effect: &Effect,
+        through: Vec<(TargetPath, TargetPath)>,
+    ) -> Result<Box<dyn ports::Staged>, DriverError> {
+        Ok(Box::new(Happened::of(self, effect, through)?))
+    }
+
+    fn now(&self, path: &TargetPath) -> Result<Option<Was>, DriverError> {
+        Ok(past::now(path)?)
+    }
+
+    fn below(&self, path: &TargetPath) -> Result<Vec<Past>, DriverError> {
+        Ok(past::below(path)?)
+    }
+
+    fn is_there(&self, path: &TargetPath, was: &Was) -> Result<bool, DriverError> {
+        let current = Current::at(path)?;
+        match (&current.place, &current.node) {
+            (Some(place), Some(node)) if was.identity.is_some() => {
+                Ok(past::is_at(was, place, node)?)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn is_at_hand(&self, was: &Was) -> Result<bool, DriverError> {
+        let source = past::source(was, &self.context)?;
+        Ok(!matches!(source, past::Source::Nowhere(_)))
+    }
+
+    fn digest(&self, was: &Was) -> Result<Option<Digest>, DriverError> {
+        Ok(past::digest(&self.context, was)?)
+    }
+
+    fn read(&self, was: &Was, bytes_max: u64) -> Result<Shown, DriverError> {
+        Ok(past::read(&self.context, was, bytes_max)?)
+    }
+
+    fn is_same(&self, was: &Was, other: &Was) -> Result<bool, DriverError> {
+        Ok(past::is_same(&self.context, was, other)?)
+    }
+
+    fn bases(&self, was: &Was) -> Result<Vec<Digest>, DriverError> {
+        Ok(past::bases(&self.context, was)?)
+    }
+
+    fn has_one_of(&self, bytes: &[Digest], was: &Was) -> Result<Option<Digest>, DriverError> {
+        Ok(past::has_one_of(&self.context, bytes, was)?)
+    }
+
+    fn lacking(&self, effect: &Effect) -> Result<Lacking, DriverError> {
+        Ok(self.lacks(effect)?)
+    }
+
+    fn elsewhere(&self, effect: &Effect, digest: &Digest) -> Result<Option<File>, DriverError> {
+        Ok(self.has_elsewhere(effect, digest)?)
+    }
+
+    fn restoring(&self, summary: String, names: Vec<Past>) -> Box<dyn Request> {
+        Box::new(FileRequest::Restore { summary, names })
+    }
+
+    fn layering(&self, summary: String, entries: Vec<LayerEntry>) -> Box<dyn Request> {
+        Box::new(FileRequest::Layer { summary, entries })
+    }
+
+    fn sync_count(&self) -> u64 {
+        self.context.syncs.count()
     }
 }
 

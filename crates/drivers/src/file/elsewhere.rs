@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io;
 
+use backout_files::Lacking;
 use backout_model::ports::ContentsError;
 use backout_model::{Digest, Effect, Slot, TargetPath};
 
@@ -16,20 +17,9 @@ use super::kept::look_into;
 use super::recipe::{Change, FileRecipe, Image, Kind};
 use super::reversed::lacks;
 
-/// What taking an effect back needs and that is not kept any more, or is damaged.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lacking {
-    /// Bytes that are known by their digest: something else may have them.
-    pub digests: Vec<Digest>,
-    /// A name that was kept as it was, and of whose bytes nothing is known.
-    pub unknown: Option<TargetPath>,
-    /// A name of which nothing was kept from the beginning.
-    pub unkept: Option<TargetPath>,
-}
-
 impl FileDriver {
     /// Tells what taking an effect back lacks.
-    pub fn lacking(&self, effect: &Effect) -> Result<Lacking, FileError> {
+    pub(super) fn lacks(&self, effect: &Effect) -> Result<Lacking, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
         let mut lacking = Lacking::default();
         for change in &recipe.changes {
@@ -110,7 +100,11 @@ impl FileDriver {
 
     /// Opens a file with these bytes that an effect knows of: one that it keeps, or one that it wrote or replaced and that is
     /// as it was then.
-    pub fn elsewhere(&self, effect: &Effect, digest: &Digest) -> Result<Option<File>, FileError> {
+    pub(super) fn has_elsewhere(
+        &self,
+        effect: &Effect,
+        digest: &Digest,
+    ) -> Result<Option<File>, FileError> {
         let recipe = FileRecipe::decode(&effect.recipe)?;
         for change in &recipe.changes {
             for image in change.images() {

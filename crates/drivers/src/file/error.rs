@@ -2,7 +2,8 @@
 
 use std::io;
 
-use backout_model::ports::{ContentsError, DriverError, Fault};
+use backout_files::BaseChanged;
+use backout_model::ports::ContentsError;
 use backout_model::text::{EditError, PatchError};
 use backout_model::{Digest, Strategy, TargetPath};
 use rustix::io::Errno;
@@ -171,11 +172,8 @@ pub enum FileError {
         path: String,
     },
     /// What a layer was made over is not there any more as it was.
-    #[error("{} changed since the layer was made", counted(paths))]
-    BaseChanged {
-        /// Which.
-        paths: Vec<String>,
-    },
+    #[error(transparent)]
+    BaseChanged(#[from] BaseChanged),
     /// An entry of a batch builds on another in a way that one step cannot express.
     #[error("`{path}` is touched by an earlier change of the same batch")]
     Entangled {
@@ -255,13 +253,6 @@ pub enum FileError {
         #[source]
         source: io::Error,
     },
-}
-
-fn counted(paths: &[String]) -> String {
-    match paths {
-        [only] => format!("`{only}`"),
-        many => format!("{} paths", many.len()),
-    }
 }
 
 impl FileError {
@@ -369,48 +360,5 @@ impl<T> Naming<T> for Result<T, Errno> {
 impl<T> Naming<T> for io::Result<T> {
     fn naming(self, path: &TargetPath, action: &'static str) -> Result<T, FileError> {
         self.map_err(|error| FileError::of_io(error, path, action))
-    }
-}
-
-impl Fault for FileError {
-    fn is_stop(&self) -> bool {
-        Self::is_stop(self)
-    }
-
-    fn may_pass(&self) -> bool {
-        use io::ErrorKind as Kind;
-        let Self::Io { source, .. } = self else {
-            return false;
-        };
-        matches!(
-            source.kind(),
-            Kind::Interrupted | Kind::WouldBlock | Kind::ResourceBusy
-        )
-    }
-
-    fn is_half_done(&self) -> bool {
-        matches!(self, Self::HalfDone { .. })
-    }
-
-    fn not_prepared(&self) -> Option<String> {
-        match self {
-            Self::NotPrepared { path, why, .. } | Self::NoWayToKeep { path, why } => {
-                Some(format!("`{path}`: {why}"))
-            }
-            _ => None,
-        }
-    }
-
-    fn out_of_reach(&self) -> Option<&str> {
-        match self {
-            Self::OutOfReach { why, .. } => Some(why),
-            _ => None,
-        }
-    }
-}
-
-impl From<FileError> for DriverError {
-    fn from(error: FileError) -> Self {
-        Self::new(error)
     }
 }

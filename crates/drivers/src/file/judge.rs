@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use backout_files::inode::{differs_where_changed, put_back_changed};
 use backout_model::TargetPath;
 pub(crate) use backout_model::ports::State;
 
@@ -10,7 +11,6 @@ use super::context::FileContext;
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
 use super::sys::Node;
-use super::undo::put_back_changed;
 use super::written::{Written, locate};
 
 /// Tells where the world stands with respect to every change of a recipe. A target that the effect shares with others
@@ -366,8 +366,12 @@ fn judge_move(
             .node
             .is_some_and(|node| node.identity.ino == identity.ino)
     };
-    let by_number = has_number(&old) || has_number(&new);
     let is_rewritten = rewritten.contains(&identity.ino);
+    // The number of what is gone is given to something else: alone it tells nothing.
+    let has_it = |current: &Current| {
+        has_number(current) && (is_rewritten || is_there(current, kind, identity))
+    };
+    let by_number = has_it(&old) || has_it(&new);
     let is_it = |current: &Current| {
         let is_there = is_rewritten || is_there(current, kind, identity);
         is_there && (!by_number && !is_rewritten || has_number(current))
@@ -468,29 +472,4 @@ fn state(
         None if !is_tree => Ok(State::Before),
         None | Some(_) => Ok(State::Other { why }),
     }
-}
-
-/// Compares only the fields that the change changed: others may change theirs.
-pub(crate) fn differs_where_changed(now: &Meta, wanted: &Meta, other: &Meta) -> Option<String> {
-    let mut seen = wanted.clone();
-    let mut reference = wanted.clone();
-    if wanted.mode != other.mode {
-        seen.mode = now.mode;
-    }
-    if (wanted.uid, wanted.gid) != (other.uid, other.gid) {
-        (seen.uid, seen.gid) = (now.uid, now.gid);
-    }
-    if wanted.xattrs != other.xattrs {
-        seen.xattrs.clone_from(&now.xattrs);
-    }
-    if wanted.flags != other.flags {
-        seen.flags = now.flags;
-    }
-    let mtime = |meta: &Meta| meta.times.map(|times| times.mtime);
-    if wanted.changes_times_to(other) && mtime(now) != mtime(wanted) {
-        return Some("its time changed".to_owned());
-    }
-    seen.times = None;
-    reference.times = None;
-    differs_in_meta(&seen, &reference, Kind::File)
 }

@@ -80,11 +80,6 @@ impl Locks {
         parents.find(is_barred)
     }
 
-    /// Says that a directory does not let us change its entries.
-    pub(crate) fn said_of_barred(directory: &TargetPath) -> String {
-        format!("not permitted to change what is in `{directory}`")
-    }
-
     fn refuse_name(&mut self, path: &TargetPath, with_directory: bool) -> Result<(), FileError> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(());

@@ -12,7 +12,6 @@
 //! for how the old state is kept, `execute/` for the swap, `undo/` for the way back, `recipe.rs` for the data.
 
 pub(crate) mod any_bytes;
-mod baseline;
 pub(crate) mod before_image;
 mod changed;
 pub(crate) mod compare;
@@ -27,10 +26,11 @@ mod kept;
 mod listing;
 pub(crate) mod locks;
 mod mode;
-mod past;
+pub(crate) mod past;
 pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod repeat;
+pub(crate) mod report;
 mod request;
 pub(crate) mod resolve;
 mod reversed;
@@ -43,17 +43,12 @@ pub(crate) mod written;
 #[cfg(test)]
 mod tests;
 
+pub use backout_files::{
+    Baseline, FileChange, Files, Lacking, LayerEntry, LayerState, Past, Shown, UnusablePath, Was,
+};
 pub use backout_model::text::Occurrence;
-pub use baseline::Baseline;
-pub use changed::Happened;
-pub use compare::changed_bytes;
 pub use driver::FileDriver;
-pub use elsewhere::Lacking;
 pub use error::FileError;
 pub use mode::{ModeChange, ModeError};
-pub use past::{FileChange, Past, Shown, Was};
-pub use request::{Expect, FileRequest, LayerEntry, LayerState, Source};
+pub use request::{Expect, FileRequest, Source};
 pub use stage::Staged;
-pub use sys::{umask, with_umask};
-pub use undo::{merged, names_shown};
-pub use view::{said_of_barred, said_of_strangers};

@@ -13,6 +13,8 @@ use backout_model::wide;
 use backout_model::{Digest, DriverName, JsonText, OperationId, Recipe, Slot, TargetPath};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use backout_files::inode::{Identity, Kind, Meta, Times};
+
 use super::any_bytes::AnyBytes;
 pub(crate) use super::completion::FileCompletion;
 use super::error::FileError;
@@ -43,6 +45,9 @@ pub(crate) struct FileRecipe {
     /// Directories that are closed to their owner and were opened for as long as it took: taking it back may do so, too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) opened: BTreeSet<TargetPath>,
+    /// What was in trees that are kept as one, by the names of their slots: lists in the store, in pieces.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) inside: BTreeMap<String, Vec<Digest>>,
 }
 
 /// The times of a directory whose entries change.
@@ -406,104 +411,6 @@ pub(crate) const fn is_kept_tree(image: &Image) -> bool {
     )
 }
 
-/// The kinds of inode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Directory,
-    /// A symbolic link.
-    Symlink,
-    /// A named pipe.
-    Fifo,
-    /// A socket.
-    Socket,
-    /// A block device.
-    BlockDevice,
-    /// A character device.
-    CharacterDevice,
-}
-
-impl Kind {
-    /// Says what it is, with its article.
-    pub(crate) const fn noun(self) -> &'static str {
-        match self {
-            Self::File => "a file",
-            Self::Directory => "a directory",
-            Self::Symlink => "a symbolic link",
-            Self::Fifo => "a pipe",
-            Self::Socket => "a socket",
-            Self::BlockDevice | Self::CharacterDevice => "a device",
-        }
-    }
-
-    /// Says what it is, without an article.
-    pub(crate) fn word(self) -> &'static str {
-        self.noun().strip_prefix("a ").unwrap_or_default()
-    }
-}
-
-/// Which inode it is, and in which state. Device numbers change over a reboot, so they are noted but not
-/// compared; times are nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
-    /// The device.
-    #[serde(with = "wide")]
-    pub(crate) dev: u64,
-    /// The inode.
-    #[serde(with = "wide")]
-    pub(crate) ino: u64,
-    /// The size in bytes.
-    #[serde(with = "wide")]
-    pub(crate) size: u64,
-    /// When its content changed.
-    #[serde(with = "wide")]
-    pub(crate) mtime: i128,
-    /// When anything of it changed.
-    #[serde(with = "wide")]
-    pub(crate) ctime: i128,
-}
-
-/// Access and modification time, in nanoseconds since 1970; wide enough for every time that a file system can keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Times {
-    /// When it was last read.
-    #[serde(with = "wide")]
-    pub(crate) atime: i128,
-    /// When it was last changed.
-    #[serde(with = "wide")]
-    pub(crate) mtime: i128,
-}
-
-/// Everything about an inode but its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Meta {
-    /// The permission bits, with setuid, setgid and sticky.
-    pub(crate) mode: u32,
-    /// The owner.
-    pub(crate) uid: u32,
-    /// The group.
-    pub(crate) gid: u32,
-    /// The times to give it; none for "whenever it is made".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) times: Option<Times>,
-    /// Extended attributes and ACLs, sorted by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) xattrs: Vec<(AnyBytes, AnyBytes)>,
-    /// The inode flags that people set; none where nobody changed them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) flags: Option<u32>,
-}
-
-impl Meta {
-    /// Tells whether times are part of a change from this to `after`: where both are told and differ.
-    pub(crate) fn changes_times_to(&self, after: &Self) -> bool {
-        matches!((self.times, after.times), (Some(was), Some(is)) if was != is)
-    }
-}
-
 impl FileRecipe {
     /// Names the directories that the effect gave their mode, or opened.
     pub(crate) fn own_directories(&self) -> BTreeSet<TargetPath> {
@@ -517,9 +424,15 @@ impl FileRecipe {
         dressed.chain(self.opened.iter().cloned()).collect()
     }
 
+    /// Names the contents that the store must hold for it.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = Digest> + '_ {
+        let lists = self.inside.values().flatten().copied();
+        self.changes.iter().flat_map(Change::stored).chain(lists)
+    }
+
     /// Wraps the body, with the lists of contents and slots that the store needs.
     pub(crate) fn encode(&self) -> Result<Recipe, FileError> {
-        let mut contents: Vec<_> = self.changes.iter().flat_map(Change::stored).collect();
+        let mut contents: Vec<_> = self.stored().collect();
         contents.sort_unstable();
         contents.dedup();
         let images = self.changes.iter().flat_map(Change::images);

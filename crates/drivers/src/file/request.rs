@@ -4,16 +4,15 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use backout_files::{LayerEntry, Past};
 use backout_model::ports::{DriverError, Request};
 use backout_model::text::Occurrence;
 use backout_model::{Digest, DriverName, JsonText, OperationKind, Verb, any_path};
 use serde::{Deserialize, Serialize};
 
 use super::any_bytes::{as_bytes, as_text};
-use super::baseline::Baseline;
 use super::error::FileError;
 use super::mode::ModeChange;
-use super::past::Past;
 
 /// Where new bytes come from.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,38 +40,6 @@ pub enum Expect {
     New,
     /// A file.
     Existing,
-}
-
-/// One name that a layer changes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct LayerEntry {
-    /// The name.
-    #[serde(with = "any_path")]
-    pub path: PathBuf,
-    /// What it was when the layer was made; anything else is a conflict.
-    pub baseline: Baseline,
-    /// What it becomes.
-    pub becomes: LayerState,
-}
-
-/// What a name becomes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LayerState {
-    /// Nothing; a directory goes with all that is in it.
-    Nothing,
-    /// What is at this path, with mode, owner, times and attributes; of a directory not its entries.
-    Like(#[serde(with = "any_path")] PathBuf),
-    /// A second name of what is at this path, now or by an earlier entry.
-    Linked(#[serde(with = "any_path")] PathBuf),
-    /// What was at another path, with all that is in it.
-    Moved {
-        /// The other path.
-        #[serde(with = "any_path")]
-        from: PathBuf,
-        /// What was there when the layer was made.
-        baseline: Baseline,
-    },
 }
 
 /// A write to the file system. Relative paths start at the current directory of the process; write,

@@ -32,6 +32,22 @@ pub(crate) struct Resolved {
     pub(crate) link: Option<TargetPath>,
 }
 
+impl Resolved {
+    /// Gives the name that was used, if links led from it to the one that it means, with that.
+    pub(crate) fn through(&self, given: &Path) -> Option<(TargetPath, TargetPath)> {
+        let is_up = |part: Component<'_>| part == Component::ParentDir;
+        // Behind a link `..` leads elsewhere than its letters say.
+        let asked = if given.components().any(is_up) {
+            self.link.clone()
+        } else {
+            let absolute = std::path::absolute(given).ok()?;
+            TargetPath::new(absolute).ok()
+        };
+        let asked = asked.filter(|asked| *asked != self.path)?;
+        Some((asked, self.path.clone()))
+    }
+}
+
 /// Finds the name that a path means. Nothing needs to be there, not even its directory.
 pub(crate) fn resolve(
     context: &FileContext,

@@ -223,6 +223,8 @@ pub struct Staged {
     pub(crate) own: BTreeSet<TargetPath>,
     /// Where bytes are that are stored already.
     pub(crate) contents: Arc<dyn ports::ReadContents>,
+    /// Names that were used and led elsewhere, each with where.
+    pub(crate) through: Vec<(TargetPath, TargetPath)>,
 }
 
 impl Staged {
@@ -238,6 +240,7 @@ impl Staged {
             is_undo: undo.is_some(),
             own: undo.unwrap_or_default(),
             contents,
+            through: Vec::new(),
         }
     }
 }
@@ -260,6 +263,10 @@ impl ports::Staged for Staged {
             .filter(|found| !found.is_dir())
             .map(|found| found.blocks() * BLOCK_BYTES)
             .sum()
+    }
+
+    fn through(&self) -> Vec<(TargetPath, TargetPath)> {
+        self.through.clone()
     }
 
     fn moved(&self) -> Vec<(TargetPath, TargetPath)> {

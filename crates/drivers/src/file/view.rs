@@ -1,8 +1,8 @@
 //! Where each target of an effect stands now.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
 
+use backout_files::said::said_of_strangers;
 use backout_model::ports::Examined;
 use backout_model::{Effect, Target, TargetPath};
 
@@ -16,22 +16,8 @@ use super::plan::targets_of;
 use super::recipe::{Change, FileCompletion, FileRecipe, Image, Kind, Numbers};
 use super::reversed::lacks;
 use super::sys::Dir;
-use super::undo::{doubted, first_of_both, lacking, names_shown, not_the_first, without_directory};
+use super::undo::{doubted, first_of_both, lacking, not_the_first, without_directory};
 use super::written::locate;
-
-/// Says that a directory does not let us take something back.
-pub fn said_of_barred(directory: &TargetPath) -> String {
-    Locks::said_of_barred(directory)
-}
-
-/// Says that a directory which is to go holds something; nothing if it does not.
-pub fn said_of_strangers(strangers: &[TargetPath]) -> Option<String> {
-    let names = strangers
-        .iter()
-        .filter_map(|path| path.as_path().file_name());
-    let names: Vec<OsString> = names.map(OsStr::to_owned).collect();
-    (!names.is_empty()).then(|| format!("the directory is not empty: {}", names_shown(&names)))
-}
 
 /// Tells where each target of an effect stands.
 pub(crate) fn examine(context: &FileContext, effect: &Effect) -> Result<Vec<Examined>, FileError> {

@@ -129,7 +129,11 @@ impl Written {
         } else {
             overwrite(&mut context.contents.open(&self.digest)?, to, path, midway)?
         };
-        to.set_len(self.size).naming(path, "write")?;
+        // Blocks that are shared with a copy are copied when a length is set, also the one it has, and a hole before them with
+        // them.
+        if to.metadata().naming(path, "look at")?.len() != self.size {
+            to.set_len(self.size).naming(path, "write")?;
+        }
         bytes::punch(to, &self.holes).naming(path, "write")?;
         if found != self.digest {
             return Err(FileError::WrongContent {

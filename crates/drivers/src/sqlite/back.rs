@@ -76,7 +76,11 @@ impl SqliteDriver {
         how: How<'_>,
     ) -> Result<PreparedUndo<SqliteStaged>, SqliteFault> {
         let recipe = SqliteRecipe::of(effect)?;
-        let nothing = || Kept::of(SqliteRecipe::empty(recipe.path.clone(), id));
+        let nothing = || {
+            let was_empty = recipe.was_empty;
+            let empty = SqliteRecipe::empty(recipe.path.clone(), id);
+            Kept::of(SqliteRecipe { was_empty, ..empty })
+        };
         let meant = |kind: &dyn Fn() -> OutcomeKind| -> Result<Vec<TargetOutcome>, SqliteFault> {
             let targets = recipe.targets()?.into_iter();
             let targets = targets.filter(|target| how.means(target));
@@ -180,6 +184,12 @@ impl SqliteDriver {
         }
         let mut kept = nothing;
         database.execute("SAVEPOINT backout_tried")?;
+        let has_shapes = !recipe.objects.is_empty() || !recipe.images.is_empty();
+        let dangling = if has_shapes {
+            count_dangling(database)?
+        } else {
+            0
+        };
         let reshaped = self.reshaped(database, recipe, &done, &mut kept)?;
         let mut hindered = reshaped.unwrap_or_default();
         let apart = whole_tables(recipe);
@@ -187,6 +197,15 @@ impl SqliteDriver {
         let session = session.map_err(|error| database.wrong(error))?;
         if hindered.is_empty() {
             hindered = self.rows_back(database, recipe, found, &done)?;
+        }
+        // Only when the rows are back, too, is it known which references lead nowhere.
+        if hindered.is_empty() && has_shapes {
+            kept.recipe.dangling = count_dangling(database)? - dangling;
+            // As many as the operation took away may come again.
+            if kept.recipe.dangling > (-recipe.dangling).max(0) {
+                let why = "a reference would lead nowhere";
+                hindered = shapes_of(recipe, &kept.recipe, why)?;
+            }
         }
         if hindered.is_empty() {
             let is_whole = |table: &str| recipe.is_whole(table);
@@ -281,19 +300,24 @@ impl SqliteDriver {
         if part.objects.is_empty() && part.images.is_empty() {
             return Ok(None);
         }
-        let dangling = count_dangling(database)?;
         let why = match self.reshape(database, &part, false) {
             Err(SqliteFault::Sqlite { cause, .. }) => cause.to_string(),
             Err(error) => return Err(error),
-            Ok(()) if count_dangling(database)? > dangling => {
-                "a reference would lead nowhere".to_owned()
-            }
             Ok(()) => return Ok(None),
         };
-        let names = part.objects.keys().chain(part.images.keys());
-        let hindered = names.map(|name| Ok((recipe.part(name)?, why.clone())));
-        hindered.collect::<Result<_, SqliteFault>>().map(Some)
+        shapes_of(recipe, &part, &why).map(Some)
     }
+}
+
+/// Says of all that changes in a schema why it cannot.
+fn shapes_of(
+    recipe: &SqliteRecipe,
+    part: &SqliteRecipe,
+    why: &str,
+) -> Result<BTreeMap<Target, String>, SqliteFault> {
+    let names = part.objects.keys().chain(part.images.keys());
+    let hindered = names.map(|name| Ok((recipe.part(name)?, why.to_owned())));
+    hindered.collect()
 }
 
 /// Tells whether a target is to be changed.

@@ -1,6 +1,8 @@
 //! Making it happen: the statements whose transaction is open, or an undo that was looked at before.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Seek as _, Write as _};
 
 use backout_changeset::{Answer, Apply, Session, apply};
 use backout_model::ports::{Applied, Durability, NewContent, Prepared, Staged, State};
@@ -63,6 +65,9 @@ impl Kept {
         })
     }
 }
+
+/// Above this a changeset goes to the store by a file.
+const IN_MEMORY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// How often statements are begun again.
 const ATTEMPTS_MAX: usize = 4;
@@ -155,6 +160,13 @@ impl SqliteDriver {
         };
         let before = schema(&database)?;
         let mut kept = Kept::of(SqliteRecipe::empty(path.clone(), id));
+        kept.recipe.was_empty = database.is_empty_file();
+        // Only what changes a table as a whole can bring references that lead nowhere: others are refused, or were there.
+        let dangling = if whole.is_empty() {
+            0
+        } else {
+            count_dangling(&database)?
+        };
         for table in whole {
             let turn = Turn {
                 before: self.image(&database, table, Some(&mut kept), id)?,
@@ -181,6 +193,12 @@ impl SqliteDriver {
         for (table, turn) in &mut kept.recipe.images {
             turn.after = self.image(&database, table, None, id)?;
         }
+        if !whole.is_empty() {
+            kept.recipe.dangling = count_dangling(&database)? - dangling;
+        }
+        for table in kept.recipe.tables.keys() {
+            database.check_writable(table)?;
+        }
         let is_same = |turn: &Turn<Image>| match (&turn.before, &turn.after) {
             (Some(before), Some(after)) => before.is(after),
             (before, after) => before.is_none() && after.is_none(),
@@ -202,12 +220,47 @@ impl SqliteDriver {
         is_whole: &dyn Fn(&str) -> bool,
     ) -> Result<(), SqliteFault> {
         let wrong = |error| database.wrong(error);
+        if session.memory_bytes() > IN_MEMORY_BYTES_MAX {
+            return self.keep_streamed(database, session, kept, is_whole);
+        }
         let bytes = session.changeset().map_err(wrong)?;
         kept.recipe.tables = tables_of(&mut &*bytes, is_whole).map_err(wrong)?;
         if !bytes.is_empty() {
             let by = kept.recipe.mark;
             kept.recipe.rows = Some(self.store(by, bytes, kept)?);
         }
+        Ok(())
+    }
+
+    /// The same for many rows, by a file without a name: they are in memory once, in the session, and not a second time.
+    fn keep_streamed(
+        &self,
+        database: &Database,
+        session: &Session<'_>,
+        kept: &mut Kept,
+        is_whole: &dyn Fn(&str) -> bool,
+    ) -> Result<(), SqliteFault> {
+        let by = kept.recipe.mark;
+        let wrong =
+            |error: io::Error| database.wrong(backout_changeset::ChangesetError::from(error));
+        let directory = self.context().depots.staging(by).map_err(wrong)?;
+        let path = directory.as_path().join(format!("changes-{}", by.short()));
+        let mut options = File::options();
+        let file = options.read(true).write(true).create_new(true).open(&path);
+        let mut file = file.map_err(wrong)?;
+        std::fs::remove_file(&path).map_err(wrong)?;
+        let mut to = BufWriter::new(&mut file);
+        let written = session.write_to(&mut to);
+        written.map_err(|error| database.wrong(error))?;
+        to.flush().map_err(wrong)?;
+        drop(to);
+        file.rewind().map_err(wrong)?;
+        let tables = tables_of(&mut BufReader::new(&mut file), is_whole);
+        kept.recipe.tables = tables.map_err(|error| database.wrong(error))?;
+        file.rewind().map_err(wrong)?;
+        let (digest, size) = self.context().stash.stash(by, &mut file)?;
+        kept.recipe.rows = Some(digest);
+        kept.copied_bytes += size;
         Ok(())
     }
 
@@ -237,6 +290,7 @@ impl SqliteDriver {
     ) -> Result<Applied, SqliteFault> {
         let context = self.context();
         context.reach("sqlite.armed")?;
+        let is_undo = matches!(staged, SqliteStaged::Planned);
         let database = match staged {
             SqliteStaged::Open(database) => *database,
             SqliteStaged::Planned => self.redone(recipe)?,
@@ -245,6 +299,9 @@ impl SqliteDriver {
         database.mark(recipe.mark)?;
         context.reach("sqlite.marked")?;
         database.commit()?;
+        if recipe.was_empty && is_undo {
+            database.empty_if_nothing_is_left();
+        }
         backout_crashpoint::crash_point("sqlite.committed");
         Ok(Applied {
             completion: Completion(json!({ "committed": true })),
@@ -286,7 +343,7 @@ impl SqliteDriver {
             let done = apply(&database.connection, &mut changes, how);
             done.map_err(|error| database.wrong(error))?;
         }
-        if reshapes && count_dangling(&database)? > dangling {
+        if reshapes && count_dangling(&database)? > dangling + recipe.dangling.max(0) {
             return Err(changed(&recipe.path));
         }
         Ok(database)

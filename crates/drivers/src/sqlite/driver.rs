@@ -41,6 +41,10 @@ impl SqliteDriver {
         Self { files }
     }
 
+    pub(super) fn files(&self) -> &FileDriver {
+        &self.files
+    }
+
     pub(super) fn context(&self) -> &FileContext {
         self.files.context()
     }
@@ -59,7 +63,7 @@ impl SqliteDriver {
     }
 
     /// Looks at every row of an effect, if it can be that it happened.
-    fn looked(
+    pub(super) fn looked(
         &self,
         effect: &Effect,
         mut with: impl FnMut(Target, Looked<'_>),
@@ -200,7 +204,7 @@ impl SqliteDriver {
 }
 
 /// What could be seen of an effect.
-enum Sight {
+pub(super) enum Sight {
     /// There is no database, for this reason.
     Nothing(String),
     /// It was never committed.
@@ -351,12 +355,27 @@ impl Driver for SqliteDriver {
         Ok(self.back(id, effect, how)?.boxed())
     }
 
+    fn foresees_by_trying(&self) -> bool {
+        true
+    }
+
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
         Ok(Outline::of(SqliteRecipe::of(effect)?.targets()?))
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
         Ok(self.examined(effect)?)
+    }
+
+    fn restoring(
+        &self,
+        effect: &Effect,
+        targets: &[Target],
+        is_after: bool,
+        summary: String,
+    ) -> Result<Option<Box<dyn Request>>, DriverError> {
+        let request = self.restored(effect, targets, is_after, summary)?;
+        Ok(request.map(|request| Box::new(request) as _))
     }
 
     fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {

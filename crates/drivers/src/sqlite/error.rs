@@ -5,6 +5,7 @@ use std::path::Path;
 use backout_changeset::ChangesetError;
 use backout_changeset::rusqlite::{self, ErrorCode};
 use backout_model::ports::{BadRecipe, ContentsError, DriverError, Fault};
+use backout_model::report::Report;
 use backout_model::{KeyError, Strategy};
 
 use crate::file::FileError;
@@ -139,12 +140,16 @@ impl Fault for SqliteFault {
     fn not_prepared(&self) -> Option<String> {
         matches!(self, Self::NotPrepared { .. }).then(|| self.to_string())
     }
+
+    fn report(&self) -> Option<Report> {
+        Some(super::report::report(self))
+    }
 }
 
 impl From<SqliteFault> for DriverError {
     fn from(error: SqliteFault) -> Self {
         match error {
-            SqliteFault::File(error) => Self::new(error),
+            SqliteFault::File(error) => error.into(),
             SqliteFault::Recipe(error) => Self::new(error),
             error => Self::new(error),
         }

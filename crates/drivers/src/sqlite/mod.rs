@@ -18,11 +18,14 @@ mod look;
 mod name;
 mod recipe;
 mod references;
+mod report;
 mod request;
+mod restore;
 mod rows;
 mod run;
 mod schema;
 mod shape;
+mod under_run;
 mod vague;
 
 pub use driver::SqliteDriver;
@@ -30,6 +33,7 @@ pub use error::SqliteFault;
 pub use recipe::SQLITE;
 pub use request::{ResultSet, SqlRequest, Told};
 pub use run::read_only;
+pub use under_run::{SQLITE_FILES, SqliteFilesDriver, database_of, is_beside, with_beside};
 
 #[cfg(test)]
 mod tests;

@@ -80,6 +80,22 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// Writes a value as SQL does.
+pub(super) fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Integer(number) => number.to_string(),
+        Value::Real(number) if number.is_finite() => format!("{number:e}"),
+        Value::Real(number) if *number > 0.0 => "9e999".to_owned(),
+        Value::Real(_) => "-9e999".to_owned(),
+        Value::Blob(bytes) => format!("x'{}'", hex(bytes)),
+        Value::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => format!("'{}'", text.replace('\'', "''")),
+            _ => format!("CAST(x'{}' AS TEXT)", hex(bytes)),
+        },
+    }
+}
+
 /// Quotes a name for use in a statement.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

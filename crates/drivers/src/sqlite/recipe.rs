@@ -43,6 +43,17 @@ pub(super) struct SqliteRecipe {
     /// Tables that changed as a whole.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) images: BTreeMap<String, Turn<Image>>,
+    /// How many more references led nowhere after it than before: taking it back, or doing it again, may bring as many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) dangling: i64,
+    /// Whether the file was empty before: then it is so again when nothing is left in the database.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) was_empty: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// The rows of a table that changed.
@@ -103,6 +114,8 @@ impl SqliteRecipe {
             tables: BTreeMap::new(),
             objects: BTreeMap::new(),
             images: BTreeMap::new(),
+            dangling: 0,
+            was_empty: false,
         }
     }
 

@@ -18,6 +18,9 @@ pub struct SqlRequest {
     pub path: PathBuf,
     /// The statements.
     pub statements: String,
+    /// Its line for people, if it makes rows what they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restores: Option<String>,
     /// What the statements told, for whoever made the request.
     #[serde(skip)]
     pub told: Told,
@@ -82,6 +85,7 @@ impl SqlRequest {
         Self {
             path,
             statements,
+            restores: None,
             told,
         }
     }
@@ -93,10 +97,16 @@ impl Request for SqlRequest {
     }
 
     fn verb(&self) -> Verb {
-        Verb::Edit
+        match self.restores {
+            Some(_) => Verb::Restore,
+            None => Verb::Edit,
+        }
     }
 
     fn summary(&self) -> String {
+        if let Some(summary) = &self.restores {
+            return summary.clone();
+        }
         let name = self.path.file_name().unwrap_or(self.path.as_os_str());
         let word = self.statements.split_whitespace().next();
         let word = word.filter(|word| word.chars().all(|it| it.is_ascii_alphabetic()));

@@ -327,7 +327,7 @@ fn is_own(table: &str) -> bool {
 }
 
 /// Lists the virtual tables, in lower case, and those that their modules keep.
-fn virtual_tables(database: &Database) -> Result<BTreeSet<String>, SqliteFault> {
+pub(super) fn virtual_tables(database: &Database) -> Result<BTreeSet<String>, SqliteFault> {
     let sql = "SELECT lower(name) FROM pragma_table_list WHERE type IN ('virtual', 'shadow')";
     let wrong = |error| database.wrong(error);
     let mut statement = database.connection.prepare(sql).map_err(wrong)?;
@@ -336,7 +336,7 @@ fn virtual_tables(database: &Database) -> Result<BTreeSet<String>, SqliteFault> 
 }
 
 /// Tells whether a table has rows with NULL in their key: nothing tells one of them from another.
-fn has_null_keys(database: &Database, table: &str) -> Result<bool, SqliteFault> {
+pub(super) fn has_null_keys(database: &Database, table: &str) -> Result<bool, SqliteFault> {
     let wrong = |error| database.wrong(error);
     let sql = "SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE pk > 0 AND \"notnull\" = 0 \
                AND NOT (upper(type) = 'INTEGER' AND 1 = (SELECT count(*) FROM pragma_table_xinfo(?1, 'main') WHERE pk > 0))";

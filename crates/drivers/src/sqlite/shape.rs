@@ -93,7 +93,7 @@ fn said(image: &Image) -> String {
 }
 
 /// Counts the references that lead nowhere.
-pub(super) fn count_dangling(database: &Database) -> Result<usize, SqliteFault> {
+pub(super) fn count_dangling(database: &Database) -> Result<i64, SqliteFault> {
     let wrong = |error: rusqlite::Error| database.wrong(error);
     let check = database.connection.prepare("PRAGMA main.foreign_key_check");
     let mut check = check.map_err(wrong)?;

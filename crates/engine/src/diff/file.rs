@@ -1,6 +1,7 @@
 //! Comparing what one name was with what it became.
 
-use backout_drivers::file::{FileChange, FileDriver, FileError, Shown, Was};
+use backout_files::{FileChange, Files, Shown, Was};
+use backout_model::ports::DriverError;
 use backout_model::text;
 use backout_model::{TargetPath, Timestamp};
 
@@ -22,7 +23,7 @@ pub(crate) type Elsewhere<'e> = &'e dyn Fn(&FileChange, &Was) -> Option<Was>;
 
 /// Compares names, and remembers how much was read.
 pub(crate) struct Comparison<'e> {
-    files: &'e FileDriver,
+    files: &'e dyn Files,
     elsewhere: Elsewhere<'e>,
     /// Whether only names are wanted.
     is_brief: bool,
@@ -31,7 +32,7 @@ pub(crate) struct Comparison<'e> {
 
 impl<'e> Comparison<'e> {
     pub(crate) const fn new(
-        files: &'e FileDriver,
+        files: &'e dyn Files,
         elsewhere: Elsewhere<'e>,
         is_brief: bool,
     ) -> Self {
@@ -44,7 +45,7 @@ impl<'e> Comparison<'e> {
     }
 
     /// Compares the two sides of a name; none if nothing differs.
-    pub(crate) fn compare(&mut self, change: &FileChange) -> Result<Option<DiffFile>, FileError> {
+    pub(crate) fn compare(&mut self, change: &FileChange) -> Result<Option<DiffFile>, DriverError> {
         let (before, after) = (change.before.as_ref(), change.after.as_ref());
         let what = match (before, after, &change.from) {
             (_, _, Some(_)) => DiffChange::Moved,
@@ -79,7 +80,7 @@ impl<'e> Comparison<'e> {
     }
 
     /// Compares the bytes.
-    fn contents(&mut self, change: &FileChange, file: &mut DiffFile) -> Result<(), FileError> {
+    fn contents(&mut self, change: &FileChange, file: &mut DiffFile) -> Result<(), DriverError> {
         let before = self.bytes(change, change.before.as_ref())?;
         let after = self.bytes(change, change.after.as_ref())?;
         let (before, after) = match (before, after) {
@@ -114,7 +115,7 @@ impl<'e> Comparison<'e> {
         &mut self,
         change: &FileChange,
         was: Option<&Was>,
-    ) -> Result<Result<Vec<u8>, String>, FileError> {
+    ) -> Result<Result<Vec<u8>, String>, DriverError> {
         let Some(was) = was.filter(|was| was.is_file()) else {
             return Ok(Ok(Vec::new()));
         };

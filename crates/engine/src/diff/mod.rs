@@ -3,11 +3,11 @@
 mod file;
 mod key;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use backout_drivers::file::{FileChange, Shown, Was};
+use backout_files::{FileChange, Shown, Was};
 use backout_model::text::{Merge, merge3};
-use backout_model::{Effect, Operation, PlanError, Status, Target, TargetPath, Verb};
+use backout_model::{Effect, Key, Operation, PlanError, Status, Target, TargetPath, Verb};
 use backout_storage::{Filter, OperationRef};
 
 use crate::undo::Work;
@@ -86,7 +86,7 @@ impl Engine {
             let operation = operation?;
             self.kept_later(operation, &change.path, was).ok()?
         };
-        let mut comparison = Comparison::new(&self.files, &elsewhere, is_brief);
+        let mut comparison = Comparison::new(&*self.files, &elsewhere, is_brief);
         let mut files = Vec::new();
         for change in changes {
             files.extend(comparison.compare(change)?);
@@ -104,12 +104,11 @@ impl Engine {
         let bases = self.files.bases(was)?;
         let mut made = None;
         for name in was.names(path) {
-            let filter = Filter {
-                at: Some(name.clone().into()),
+            let after = Filter {
                 after: Some(operation.lsn),
                 ..Filter::default()
             };
-            let later = self.store.operations(&filter)?;
+            let later = self.writers_of(name, &after)?;
             for next in later.iter().rev().filter(|next| next.retained) {
                 let sides = self.sides_of(&self.store.effect(next.id)?)?;
                 let side = sides.into_iter().find(|side| side.path == *name);
@@ -128,6 +127,52 @@ impl Engine {
             }
         }
         Ok(made)
+    }
+
+    /// Lists the operations that wrote a path, or something below it, or a tree that it is in, newest first.
+    fn writers_of(
+        &self,
+        path: &TargetPath,
+        filter: &Filter,
+    ) -> Result<Vec<Operation>, EngineError> {
+        let at = Filter {
+            at: Some(path.clone().into()),
+            ..filter.clone()
+        };
+        let within = Filter {
+            at: None,
+            within: Some(path.clone().into()),
+            ..filter.clone()
+        };
+        let mut all = self.store.operations(&at)?;
+        all.extend(self.store.operations(&within)?);
+        all.sort_by_key(|operation| std::cmp::Reverse(operation.lsn));
+        all.dedup_by_key(|operation| operation.id);
+        Ok(all)
+    }
+
+    /// Lists operations. Those of a path are also those that took or brought it with its directory, as one.
+    pub(crate) fn log(&self, filter: &Filter) -> Result<Vec<Operation>, EngineError> {
+        let path = filter.at.as_ref().filter(|at| at.parts().is_empty());
+        let Some(path) = path.and_then(Key::file) else {
+            return Ok(self.store.operations(filter)?);
+        };
+        let mut all = self.writers_of(path, filter)?;
+        let at = Key::from(path.clone());
+        let is_at = |operation: &Operation| {
+            let mut keys = operation.targets.iter().map(|it| it.target.key());
+            keys.any(|key| key.is_at_or_below(&at))
+        };
+        let mut unlike = HashSet::new();
+        for operation in all.iter().filter(|it| !is_at(it)) {
+            let is_told = operation.retained && operation.status != Status::Armed;
+            if !is_told || !self.has_touched(operation.id, path)? {
+                unlike.insert(operation.id);
+            }
+        }
+        all.retain(|operation| !unlike.contains(&operation.id));
+        all.truncate(filter.limit.unwrap_or(usize::MAX));
+        Ok(all)
     }
 
     /// Says what a plan would change back, and what somebody else changed since.

@@ -140,18 +140,29 @@ impl Engine {
         last.owner != self.store.this_process() && self.store.is_alive(&last.owner)
     }
 
-    /// Tells whether what could not be taken back is as before all the same. What cannot be looked at is not.
+    /// Tells whether what could not be taken back is as before all the same. What cannot be looked at is not. What a redo brought
+    /// is the redo's: the first effect is gone for ever.
     fn is_as_before(&self, operation: &Operation, targets: &[TargetOutcome]) -> bool {
-        let Ok(effect) = self.store.effect(operation.id) else {
-            return false;
-        };
-        let examined = match self.driver_of(&effect) {
-            Ok(driver) => driver.examine(&effect, false),
-            Err(_) => return false,
-        };
-        let Ok(examined) = examined else {
-            return false;
-        };
+        let mut examined = Vec::new();
+        for holder in operation.holders() {
+            let Ok(effect) = self.store.effect(holder) else {
+                return false;
+            };
+            let found = match self.driver_of(&effect) {
+                Ok(driver) => driver.examine(&effect, false),
+                Err(_) => return false,
+            };
+            let Ok(found) = found else {
+                return false;
+            };
+            let is_held = |it: &backout_model::ports::Examined| {
+                operation.in_effect().any(|standing| {
+                    standing.target == it.target
+                        && standing.held_by.unwrap_or(operation.id) == holder
+                })
+            };
+            examined.extend(found.into_iter().filter(is_held));
+        }
         targets.iter().all(|target| {
             let mut found = examined.iter().filter(|it| it.target == target.target);
             found.next().is_some_and(|it| it.state == State::Before)
@@ -219,11 +230,9 @@ impl Engine {
         if open.is_empty() {
             return Err(LadderError::NotFailed { id }.into());
         }
-        let asker = &self.context;
         for operation in &open {
             let agent = self.subject_of(operation)?.agent;
-            let is_own = asker.agent.is_some() && asker.agent == agent;
-            if asker.is_inside || asker.within.is_some() || is_own {
+            if self.is_own(agent.as_ref())? {
                 return Err(LadderError::Own { id }.into());
             }
         }

@@ -3,7 +3,7 @@
 //!
 //! What is found goes into the store again under its digest, which is checked on the way. So the undo is the same as ever.
 
-use backout_drivers::file::Lacking;
+use backout_files::Lacking;
 use backout_model::{Digest, OperationId, UndoStep};
 use backout_storage::Filter;
 

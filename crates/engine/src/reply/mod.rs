@@ -4,21 +4,25 @@ mod diff;
 mod recover;
 mod undo;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use backout_model::compensation::CompensationAction;
 use backout_model::{
-    Checkpoint, Decision, Operation, OperationId, Proposal, Record, Status, Strategy, Task, TaskId,
-    Timestamp, any_path,
+    Checkpoint, CheckpointName, Decision, Operation, OperationId, Proposal, Record, Status,
+    Strategy, Task, TaskId, Timestamp, any_path,
 };
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FailedUndo, ProposalView, Ran, RepairReport, RolloutView, SandboxRan, SandboxView, TrialView,
+    FailedUndo, LetGo, PromptView, ProposalView, Ran, RepairReport, RolloutView, SandboxBatch,
+    SandboxExported, SandboxPruned, SandboxRan, SandboxView, TrialView, WorkspaceKept,
+    WorkspacePlan,
 };
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, DiffValue, PlanDiff};
-pub use recover::{ActLeft, RecoverReport, Recovered, RecoveredAs, TaskLeft};
+pub use recover::{ActLeft, Along, RecoverReport, Recovered, RecoveredAs, TaskLeft};
 pub use undo::{
     Forcing, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState,
     UndoReport, UndoneStep,
@@ -54,6 +58,12 @@ pub enum Reply {
     },
     /// What a command in a sandbox did.
     SandboxRan(Box<SandboxRan>),
+    /// What commands in a sandbox did, one after the other.
+    SandboxBatch(Box<SandboxBatch>),
+    /// Checkpoints of a sandbox were let go.
+    SandboxPruned(Box<SandboxPruned>),
+    /// A sandbox was written down for elsewhere.
+    SandboxExported(Box<SandboxExported>),
     /// A sandbox was let go.
     SandboxEnded {
         /// Its name.
@@ -65,6 +75,9 @@ pub enum Reply {
         proposals: Vec<Proposal>,
         /// The trials.
         trials: Vec<TrialView>,
+        /// What went wrong when people were to hear of them.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        untold: BTreeMap<OperationId, Vec<String>>,
         /// The present moment, to tell ages by.
         now: Timestamp,
     },
@@ -117,10 +130,26 @@ pub enum Reply {
         /// The checkpoints.
         checkpoints: Vec<Checkpoint>,
     },
+    /// A checkpoint that keeps directories.
+    WorkspaceKept(Box<WorkspaceKept>),
+    /// What going back to such a checkpoint would change.
+    WorkspacePlan(Box<WorkspacePlan>),
+    /// The files of a checkpoint were let go.
+    WorkspaceDropped {
+        /// The checkpoint.
+        name: CheckpointName,
+        /// How many bytes that gave back.
+        bytes: u64,
+    },
     /// Operations, newest first.
     Log {
         /// The operations.
         operations: Vec<Operation>,
+    },
+    /// What people asked agents, newest first.
+    Prompts {
+        /// The prompts.
+        prompts: Vec<PromptView>,
     },
     /// One operation with all that is known of it.
     Shown(Box<Shown>),
@@ -208,6 +237,9 @@ pub struct Shown {
     /// What each was, became and is, if it is told in values alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<DiffFile>,
+    /// What answers it, and how far that is, if another effect does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compensation: Option<CompensationAction>,
 }
 
 /// Where things stand.
@@ -234,6 +266,9 @@ pub struct StatusReport {
     pub proposals: Vec<Proposal>,
     /// Trials that wait for a verdict.
     pub trials: Vec<TrialView>,
+    /// Sandboxes, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandboxes: Vec<SandboxView>,
     /// Operations that somebody has to look at.
     pub stuck: Vec<Operation>,
     /// Operations whose undo failed, and that a person has to look at.
@@ -254,6 +289,9 @@ pub struct GcOutcome {
     pub collected: GcReport,
     /// What was packed.
     pub compacted: Option<CompactReport>,
+    /// Checkpoints whose files were let go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workspaces: Vec<LetGo>,
     /// Where the audit records that left the journal are.
     #[serde(default, with = "any_path::some")]
     pub audit_file: Option<PathBuf>,

@@ -53,6 +53,18 @@ pub struct Recovered {
     /// The proposal as which it waits again, if somebody had approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<OperationId>,
+    /// What was built on it and was taken back with it, since somebody forced that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub along: Vec<Along>,
+}
+
+/// An operation that was taken back together with another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Along {
+    /// The operation.
+    pub id: OperationId,
+    /// Its line for people.
+    pub summary: String,
 }
 
 /// A task that could not be rolled back.
@@ -98,6 +110,9 @@ pub struct RecoverReport {
     /// Undos and redos of several operations that were left between two of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acts_left: Vec<ActLeft>,
+    /// Sandboxes that a dead process left, and what became of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandboxes: Vec<crate::SandboxSettled>,
     /// Operations whose owner is alive and that were left alone.
     pub running: Vec<OperationId>,
 }

@@ -6,436 +6,287 @@
 
 mod advice;
 mod code;
-mod config;
-mod file;
 mod gate;
 mod ladder;
-mod next;
 mod plan;
 mod program;
-mod quote;
 mod rollout;
 mod sandbox;
-mod sqlite;
 mod storage;
 mod trial;
+mod workspace;
 
-use std::error::Error;
-
-use backout_drivers::file::FileError;
-use backout_model::ports::{BadRecipe, DriverError, Reason};
-use backout_model::{AgentId, CheckpointName, OperationId, TargetOutcome, TargetPath, TaskId};
+use backout_model::ports::{DriverError, LeftOver, Stopped};
+pub use backout_model::report::{Call, ErrorCode, Next, Report, Severity, Typed, literal, quoted};
+use backout_model::{AgentId, CheckpointName, Key, OperationId, TargetOutcome, TargetPath, TaskId};
 use backout_storage::{RefError, StorageError};
-use serde::Serialize;
 
 use crate::{EngineError, GateError};
 pub use advice::{advice, force_options, word_options};
-pub use code::ErrorCode;
-pub use next::{Call, Next, Typed};
 pub use plan::redo_undone;
-pub use quote::{literal, quoted};
-
-/// The exit code that shells give for a program that Ctrl-C ended.
-const INTERRUPTED: u8 = 130;
-
-/// How bad it is, and the exit code that says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// It was refused or failed; everything is as before, or told line by line.
-    Refused,
-    /// It was asked wrongly.
-    Usage,
-    /// The store itself is hurt.
-    Broken,
-}
-
-/// One report: what happened, why, what to do next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// What kind of thing happened, for programs: one of a fixed set of words.
-    pub code: ErrorCode,
-    /// How bad it is.
-    pub severity: Severity,
-    /// The operation that the journal has it as, where a program may want to ask about it again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation: Option<OperationId>,
-    /// What happened.
-    pub what: String,
-    /// Why, most general first.
-    pub why: Vec<String>,
-    /// What to do next, best first.
-    pub next: Vec<Next>,
-    /// What the gates found, for programs: rule, target, place, key, what was found, what would mend it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<Reason>,
-}
-
-impl Report {
-    /// Begins a report of something refused or failed.
-    pub fn refused(what: impl Into<String>) -> Self {
-        Self::new(Severity::Refused, what)
-    }
-
-    /// Begins a report of something asked wrongly.
-    pub fn usage(what: impl Into<String>) -> Self {
-        Self::new(Severity::Usage, what)
-    }
-
-    /// Begins a report of a hurt store.
-    pub fn broken(what: impl Into<String>) -> Self {
-        Self::new(Severity::Broken, what)
-    }
-
-    fn new(severity: Severity, what: impl Into<String>) -> Self {
-        let code = match severity {
-            Severity::Refused => ErrorCode::Refused,
-            Severity::Usage => ErrorCode::Usage,
-            Severity::Broken => ErrorCode::Broken,
-        };
-        Self {
-            code,
-            severity,
-            operation: None,
-            what: what.into(),
-            why: Vec::new(),
-            next: Vec::new(),
-            reasons: Vec::new(),
-        }
-    }
-
-    /// Says what kind of thing happened.
-    #[must_use]
-    pub const fn code(mut self, code: ErrorCode) -> Self {
-        self.code = code;
-        self
-    }
-
-    /// Names the operation.
-    #[must_use]
-    pub const fn operation(mut self, id: OperationId) -> Self {
-        self.operation = Some(id);
-        self
-    }
-
-    /// Adds a reason.
-    #[must_use]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "errors and texts are given away here"
-    )]
-    pub fn because(mut self, why: impl ToString) -> Self {
-        self.why.push(why.to_string());
-        // Two targets of one name stand in the way for one reason.
-        self.why.dedup();
-        self
-    }
-
-    /// Adds everything that caused an error, without the error itself.
-    #[must_use]
-    pub fn because_of_causes(mut self, error: &dyn Error) -> Self {
-        let mut cause = error.source();
-        while let Some(inner) = cause {
-            self.why.push(inner.to_string());
-            cause = inner.source();
-        }
-        self.why.dedup();
-        self
-    }
-
-    /// Adds advice that names calls, one for each `{}` in it.
-    #[must_use]
-    pub fn next_call<const N: usize>(self, advice: impl Into<String>, calls: [Call; N]) -> Self {
-        self.next(Next::naming(advice, calls))
-    }
-
-    /// Adds advice.
-    #[must_use]
-    pub fn next(mut self, advice: impl Into<Next>) -> Self {
-        self.next.push(advice.into());
-        self
-    }
-
-    /// Gives the exit code of a program that ends with this report.
-    pub fn exit_code(&self) -> u8 {
-        if self.code == ErrorCode::Interrupted {
-            return INTERRUPTED;
-        }
-        match self.severity {
-            Severity::Refused => 1,
-            Severity::Usage => 2,
-            Severity::Broken => 3,
-        }
-    }
-}
 
 impl From<EngineError> for Report {
     fn from(error: EngineError) -> Self {
         let code = code::of(&error);
-        Self::told(error).code(code)
+        told(error).code(code)
     }
 }
 
-/// Says what a driver could not do: those of ours in words of their own.
+/// Says what a driver could not do, in its own words if it has some.
 fn driver(error: &DriverError) -> Report {
-    if let Some(error) = error.as_a() {
-        return file::report(error);
+    let fault = error.fault();
+    if let Some(report) = fault.report() {
+        return report;
     }
-    if let Some(error) = error.as_a() {
-        return config::report(error);
-    }
-    if let Some(error) = error.as_a() {
-        return sqlite::report(error);
-    }
-    if let Some(BadRecipe::Version { .. }) = error.as_a() {
-        return Report::refused(error.to_string()).next("use the newer program");
-    }
-    if error.fault().is_stop() {
-        return file::report(&FileError::Stopped);
+    if fault.is_stop() {
+        return Report::refused(Stopped.to_string());
     }
     let mut report = Report::refused(error.to_string()).because_of_causes(error);
-    report.next.extend(error.fault().advice().map(Next::from));
+    report.next.extend(fault.advice().map(Next::from));
     report
 }
 
-impl Report {
-    #[expect(clippy::too_many_lines, reason = "one arm per error")]
-    fn told(error: EngineError) -> Self {
-        match error {
-            EngineError::Storage(error) => storage::report(&error),
-            EngineError::Driver(error) => driver(&error),
-            EngineError::NoDriver { name } => Self::refused(format!(
-                "this program has no driver `{name}`, so it cannot tell what there is to do"
-            ))
-            .because("nothing was changed; what the driver recorded stays kept")
-            .next(format!(
-                "use a program that has the driver `{name}` on the same state directory"
-            )),
-            EngineError::DriverTaken { name } => {
-                Self::refused(format!("there is a driver `{name}` already"))
-                    .next("give the other one another name")
+#[expect(clippy::too_many_lines, reason = "one arm per error")]
+fn told(error: EngineError) -> Report {
+    match error {
+        EngineError::Storage(error)
+        | EngineError::NotArmed(error @ StorageError::ContentGone { .. }) => {
+            storage::report(&error)
+        }
+        EngineError::Driver(error) => driver(&error),
+        EngineError::NoDriver { name } => Report::refused(format!(
+            "this program has no driver `{name}`, so it cannot tell what there is to do"
+        ))
+        .because("nothing was changed; what the driver recorded stays kept")
+        .next(format!(
+            "use a program that has the driver `{name}` on the same state directory"
+        )),
+        EngineError::DriverTaken { name } => {
+            Report::refused(format!("there is a driver `{name}` already"))
+                .next("give the other one another name")
+        }
+        EngineError::NotArmed(error) => {
+            let mut report = storage::report(&error);
+            report.why.insert(0, report.what.clone());
+            "nothing was written: the undo could not be recorded".clone_into(&mut report.what);
+            report
+        }
+        EngineError::TakenBack { id, cause } => {
+            if let EngineError::Driver(error) = &*cause
+                && let Some(left) = error.fault().left_over()
+            {
+                return left_over(id, left);
             }
-            EngineError::NotArmed(error @ StorageError::ContentGone { .. }) => {
-                storage::report(&error)
+            let is_watched = matches!(*cause, EngineError::Gate(GateError::Failed { .. }));
+            let mut report = Report::from(*cause);
+            report.why.push(format!(
+                "operation {} was put back: nothing of it stays",
+                id.short()
+            ));
+            if is_watched {
+                report = report.operation(id);
             }
-            EngineError::NotArmed(error) => {
-                let mut report = storage::report(&error);
-                report.why.insert(0, report.what.clone());
-                "nothing was written: the undo could not be recorded".clone_into(&mut report.what);
-                report
-            }
-            EngineError::TakenBack { id, cause } => {
-                if let EngineError::Driver(error) = &*cause
-                    && let Some(FileError::HalfDone {
-                        putting_back,
-                        cause,
-                        ..
-                    }) = error.as_a()
-                {
-                    return left_over(id, putting_back, cause);
-                }
-                let is_watched = matches!(*cause, EngineError::Gate(GateError::Failed { .. }));
-                let mut report = Self::from(*cause);
-                report.why.push(format!(
-                    "operation {} was put back: nothing of it stays",
-                    id.short()
-                ));
-                if is_watched {
-                    report = report.operation(id);
-                }
-                report
-            }
-            EngineError::NotRecorded { id, cause } => {
-                let inner = storage::report(&cause);
-                let mut report = Self::broken(format!(
-                    "operation {} happened, but could not be recorded",
-                    id.short()
-                ))
-                .because(inner.what);
-                // That nothing happens without room is no reason for what has happened.
-                if !cause.is_of_room() {
-                    report.why.extend(inner.why);
-                }
-                report.next = inner.next;
-                report.next_call(
-                    "then run {}: it takes the operation back",
-                    [Call::of("recover")],
-                )
-            }
-            EngineError::NotSettled { id, cause } => not_settled(id, *cause),
-            EngineError::Stays {
-                id,
-                cause,
-                why,
-                is_told,
-            } => {
-                let (cause, why) = (Self::from(*cause), Self::from(*why));
-                let mut report = Self::refused(format!(
-                    "{}, but operation {} stays",
-                    cause.what,
-                    id.short()
-                ));
-                report.why.extend(cause.why);
-                report.why.push(why.what);
-                report.why.extend(why.why);
-                // What was just tried is no advice.
-                report.next = why.next;
-                if is_told {
-                    let advice = "until it is settled {} lists it, with what to do";
-                    report = report.next_call(advice, [Call::of("failed")]);
-                }
-                report
-            }
-            EngineError::HalfDone {
-                id,
-                cause,
-                outcomes,
-                ..
-            } => half_done(id, *cause, &outcomes),
-            EngineError::Refused { id, why } => Self::refused("nothing was written")
-                .operation(id)
-                .because(why)
-                .next(format!("the journal has it as {}", id.short())),
-            EngineError::Gate(GateError::WaitsAgain { again, cause }) => {
-                gate::waits_again(Self::told(*cause), again)
-            }
-            EngineError::Gate(error) => gate::report(&error),
-            EngineError::Ladder(error) => ladder::report(&error),
-            error @ EngineError::BuiltOn { .. } => Self::refused(error.to_string()),
-            EngineError::NotVerified { why } => {
-                Self::refused("the check after the write said no").because(why)
-            }
-            EngineError::Busy { target, by, owner } => {
-                Self::refused(format!("`{target}` was not written"))
-                    .because(format!(
-                        "process {} has been writing it as operation {} all the while",
-                        owner.pid,
-                        by.short()
-                    ))
-                    .next("try again when it is done, or end that process: its work is then undone")
-            }
-            EngineError::BeingChecked {
-                targets,
-                by,
-                summary,
-            } => {
-                let name = targets.first().map(ToString::to_string);
-                Self::refused(format!("`{}` was not written", name.unwrap_or_default()))
-                    .because(format!(
-                        "operation {} ({summary}) wrote it, and its checks still run: what they say comes first",
-                        by.short()
-                    ))
-                    .next_call("try again when they are over; {} tells", [Call::show(by)])
-            }
-            EngineError::Ref(error) => reference(&error),
-            EngineError::Plan(error) => plan::report(&error),
-            EngineError::NeedsWord(view) => plan::needs_word(&view),
-            EngineError::Conflicts { ref targets, .. } => plan::conflicts(&error, targets),
-            EngineError::Partial(report) => plan::partial(&report),
-            EngineError::Stopped(report) => plan::stopped(&report),
-            EngineError::NothingBelow {
-                below,
-                elsewhere,
-                at_work,
-            } => plan::nothing_below(&below, elsewhere.as_ref(), at_work),
-            EngineError::NewestExpired { id, summary, older } => {
-                plan::newest_expired(id, &summary, &older)
-            }
-            EngineError::NothingOnPath {
-                path,
-                leads_to: Some(to),
-                at_work,
-                ..
-            } => plan::nothing_on_link(&path, &to, at_work),
-            EngineError::NothingOnPath {
-                path,
-                is_unknown: true,
-                at_work,
-                ..
-            } => plan::nothing_known(&path, at_work),
-            EngineError::NothingOnPath {
-                path,
-                inside,
-                at_work,
-                other,
-                ..
-            } => plan::nothing_on_path(&path, inside, other.as_ref(), at_work),
-            EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
-            EngineError::NoUndo { recovered, swapped } => {
-                plan::no_undo(recovered.as_ref(), swapped.as_ref())
-            }
-            EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
-            EngineError::Inseparable { id, way, tree } => plan::inseparable(id, way, tree.as_ref()),
-            EngineError::NotTouched { path, id } => {
-                Self::refused(format!("`{path}` was not restored"))
-                    .because(format!("operation {} did not touch it", id.short()))
-                    .next_call("see which operations did with {}", [Call::log_of(&path)])
-            }
-            EngineError::Unrestorable { path, why, undo } => unrestorable(&path, &why, undo),
-            EngineError::NothingToDecide { id, status } => Self::refused(format!(
-                "there is nothing to decide about operation {}",
+            report
+        }
+        EngineError::NotRecorded { id, cause } => {
+            let inner = storage::report(&cause);
+            let mut report = Report::broken(format!(
+                "operation {} happened, but could not be recorded",
                 id.short()
             ))
-            .because(format!("it is {status}"))
-            .next_call(
-                "see what waits for a decision with {}",
-                [Call::of("status")],
-            ),
-            EngineError::AtWork { id, owner } => {
-                Self::refused(format!("operation {} is still at work", id.short()))
-                    .because(format!("process {} does it", owner.pid))
-                    .next("wait for it, or end that process first")
+            .because(inner.what);
+            // That nothing happens without room is no reason for what has happened.
+            if !cause.is_of_room() {
+                report.why.extend(inner.why);
             }
-            EngineError::NoTask { .. }
-            | EngineError::TaskEnded { .. }
-            | EngineError::TaskOpen { .. }
-            | EngineError::TaskWaits { .. }
-            | EngineError::WhichTask { .. } => tasks(&error),
-            EngineError::NoCheckpoint { name } => {
-                Self::refused(format!("there is no checkpoint `{name}`"))
-                    .next_call("see them with {}", [Call::of("checkpoint").option("list")])
+            report.next = inner.next;
+            report.next_call(
+                "then run {}: it takes the operation back",
+                [Call::of("recover")],
+            )
+        }
+        EngineError::NotSettled { id, cause } => not_settled(id, *cause),
+        EngineError::Stays {
+            id,
+            cause,
+            why,
+            is_told,
+        } => {
+            let (cause, why) = (Report::from(*cause), Report::from(*why));
+            let mut report = Report::refused(format!(
+                "{}, but operation {} stays",
+                cause.what,
+                id.short()
+            ));
+            report.why.extend(cause.why);
+            report.why.push(why.what);
+            report.why.extend(why.why);
+            // What was just tried is no advice.
+            report.next = why.next;
+            if is_told {
+                let advice = "until it is settled {} lists it, with what to do";
+                report = report.next_call(advice, [Call::of("failed")]);
             }
-            EngineError::UndoneSince { undone } => plan::undone_since(&undone),
-            EngineError::CheckpointTaken { name, agent, task } => {
-                checkpoint_taken(&name, agent.as_ref(), task.as_ref())
-            }
-            EngineError::NotOwn { id, agent, task } => not_own(id, agent.as_ref(), task.as_ref()),
-            EngineError::NoProcess { pid } => Self::refused(format!("there is no process {pid}"))
-                .next("give the number of a living process"),
-            EngineError::NotStarted { program, source } => program::not_started(&program, &source),
-            EngineError::NoCapture { source } => {
-                Self::refused("the command was not started: it cannot be watched here")
-                    .because(source)
-                    .next_call(
-                        "see which ways of watching work with {}",
-                        [Call::of("doctor")],
-                    )
-            }
-            EngineError::Trial(error) => trial::report(&error),
-            EngineError::Sandbox(error) => sandbox::report(&error),
-            EngineError::Rollout(error) => rollout::report(&error),
-            EngineError::Io { action, source } => {
-                Self::refused(format!("could not {action}")).because(source)
-            }
+            report
+        }
+        EngineError::HalfDone {
+            id,
+            cause,
+            outcomes,
+            ..
+        } => half_done(id, *cause, &outcomes),
+        EngineError::Refused { id, why } => Report::refused("nothing was written")
+            .operation(id)
+            .because(why)
+            .next(format!("the journal has it as {}", id.short())),
+        EngineError::Gate(GateError::WaitsAgain { again, cause }) => {
+            gate::waits_again(told(*cause), again)
+        }
+        EngineError::Gate(error) => gate::report(&error),
+        EngineError::Ladder(error) => ladder::report(&error),
+        error @ EngineError::BuiltOn { .. } => Report::refused(error.to_string()),
+        EngineError::NotVerified { why } => {
+            Report::refused("the check after the write said no").because(why)
+        }
+        EngineError::Busy { target, by, owner } => {
+            Report::refused(format!("`{target}` was not written"))
+                .because(format!(
+                    "process {} has been writing it as operation {} all the while",
+                    owner.pid,
+                    by.short()
+                ))
+                .next("try again when it is done, or end that process: its work is then undone")
+        }
+        EngineError::BeingChecked {
+            targets,
+            by,
+            summary,
+        } => {
+            let name = targets.first().map(ToString::to_string);
+            Report::refused(format!("`{}` was not written", name.unwrap_or_default()))
+                .because(format!(
+                    "operation {} ({summary}) wrote it, and its checks still run: what they say comes first",
+                    by.short()
+                ))
+                .next_call("try again when they are over; {} tells", [Call::show(by)])
+        }
+        EngineError::Ref(error) => reference(&error),
+        EngineError::Plan(error) => plan::report(&error),
+        EngineError::NeedsWord(view) => plan::needs_word(&view),
+        EngineError::Conflicts { ref targets, .. } => plan::conflicts(&error, targets),
+        EngineError::Partial(report) => plan::partial(&report),
+        EngineError::Stopped(report) => plan::stopped(&report),
+        EngineError::NothingBelow {
+            below,
+            elsewhere,
+            at_work,
+        } => plan::nothing_below(&below, elsewhere.as_ref(), at_work),
+        EngineError::NewestExpired { id, summary, older } => {
+            plan::newest_expired(id, &summary, &older)
+        }
+        EngineError::NothingOnPath {
+            path,
+            leads_to: Some(to),
+            at_work,
+            ..
+        } => plan::nothing_on_link(&path, &to, at_work),
+        EngineError::NothingOnPath {
+            path,
+            is_unknown: true,
+            at_work,
+            ..
+        } => plan::nothing_known(&path, at_work),
+        EngineError::NothingOnPath {
+            path,
+            inside,
+            at_work,
+            other,
+            ..
+        } => plan::nothing_on_path(&path, inside, other.as_ref(), at_work),
+        EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
+        EngineError::NoUndo { recovered, swapped } => {
+            plan::no_undo(recovered.as_ref(), swapped.as_ref())
+        }
+        EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
+        EngineError::Inseparable { id, way, tree } => plan::inseparable(id, way, tree.as_ref()),
+        EngineError::NotTouched { target, id } => not_touched(&target, id),
+        EngineError::NoRestore { driver, target, id } => {
+            let target = target.map(|target| target.to_string()).unwrap_or_default();
+            Report::refused(format!("`{target}` was not restored"))
+                .because(format!("the driver `{driver}` restores nothing by itself"))
+                .next_call(
+                    "take back what the operation did to it with {}",
+                    [Call::undo(&[id]).typed(Typed::default().and(&["--only", &target]))],
+                )
+        }
+        EngineError::Unrestorable { path, why, undo } => unrestorable(&path, &why, undo),
+        EngineError::NothingToDecide { id, status } => Report::refused(format!(
+            "there is nothing to decide about operation {}",
+            id.short()
+        ))
+        .because(format!("it is {status}"))
+        .next_call(
+            "see what waits for a decision with {}",
+            [Call::of("status")],
+        ),
+        EngineError::AtWork { id, owner } => {
+            Report::refused(format!("operation {} is still at work", id.short()))
+                .because(format!("process {} does it", owner.pid))
+                .next("wait for it, or end that process first")
+        }
+        EngineError::NoTask { .. }
+        | EngineError::TaskEnded { .. }
+        | EngineError::TaskOpen { .. }
+        | EngineError::TaskWaits { .. }
+        | EngineError::WhichTask { .. } => tasks(&error),
+        EngineError::NoCheckpoint { name } => {
+            Report::refused(format!("there is no checkpoint `{name}`"))
+                .next_call("see them with {}", [Call::of("checkpoint").option("list")])
+        }
+        EngineError::UndoneSince { undone } => plan::undone_since(&undone),
+        EngineError::CheckpointTaken { name, agent, task } => {
+            checkpoint_taken(&name, agent.as_ref(), task.as_ref())
+        }
+        EngineError::NotOwn { id, agent, task } => not_own(id, agent.as_ref(), task.as_ref()),
+        EngineError::NoProcess { pid } => Report::refused(format!("there is no process {pid}"))
+            .next("give the number of a living process"),
+        EngineError::NotStarted { program, source } => program::not_started(&program, &source),
+        EngineError::NoCapture { source } => {
+            Report::refused("the command was not started: it cannot be watched here")
+                .because(source)
+                .next_call(
+                    "see which ways of watching work with {}",
+                    [Call::of("doctor")],
+                )
+        }
+        EngineError::Trial(error) => trial::report(&error),
+        EngineError::Sandbox(error) => sandbox::report(&error),
+        EngineError::Workspace(error) => workspace::report(error),
+        EngineError::Rollout(error) => rollout::report(&error),
+        EngineError::Io { action, source } => {
+            Report::refused(format!("could not {action}")).because(source)
         }
     }
+}
+
+fn not_touched(target: &Key, id: OperationId) -> Report {
+    let report = Report::refused(format!("`{target}` was not restored"))
+        .because(format!("operation {} did not touch it", id.short()));
+    let see = "see which operations did with {}";
+    if let Some(path) = target.file().filter(|_| target.parts().is_empty()) {
+        return report.next_call(see, [Call::log_of(path)]);
+    }
+    let typed = Typed::default().and(&[&target.to_string()]);
+    report.next_call(see, [Call::of("log").typed(typed)])
 }
 
 fn unrestorable(path: &str, why: &str, undo: Option<OperationId>) -> Report {
     let report = Report::refused(format!("`{path}` cannot be restored")).because(why);
     report.next(match (undo, TargetPath::new(path)) {
         (Some(id), _) => Next::naming("take the whole operation back with {}", [Call::undo(&[id])]),
-        (None, Ok(path)) => wrote_it(&path),
+        (None, Ok(path)) => Next::wrote_it(&path),
         (None, Err(_)) => Next::naming("see the operations with {}", [Call::of("log")]),
     })
-}
-
-/// Names the list of what wrote a path.
-fn wrote_it(path: &TargetPath) -> Next {
-    Next::naming(
-        "see which operations wrote it with {}",
-        [Call::log_of(path)],
-    )
 }
 
 fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> Report {
@@ -484,13 +335,13 @@ fn not_settled(id: OperationId, cause: EngineError) -> Report {
 }
 
 /// Says that every target is as before, but that something of ours is left.
-fn left_over(id: OperationId, putting_back: &str, cause: &FileError) -> Report {
-    file::report(cause)
+fn left_over(id: OperationId, left: LeftOver) -> Report {
+    left.began_by
         .because(format!(
             "operation {} was taken back: every target is as it was before",
             id.short()
         ))
-        .because(format!("but something of ours is left: {putting_back}"))
+        .because(format!("but something of ours is left: {}", left.what))
 }
 
 fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {

@@ -47,6 +47,9 @@ pub(super) fn report(error: &SandboxError) -> Report {
             checkpoints,
             head,
         } => not_applied(name, checkpoints, *head),
+        SandboxError::InTheWay { path } => Report::refused("nothing was exported")
+            .because(format!("`{path}` is there already, and an export replaces nothing"))
+            .next("take another name"),
         SandboxError::Nothing { name } => Report::refused("nothing was applied")
             .because(format!("the sandbox `{name}` changes nothing of what was chosen")),
     }

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::with_umask;
+use backout_files::with_umask;
 use backout_model::ports::{Reason, WaveLook};
 use backout_model::{
     GoOn, OperationId, RolloutEnd, RolloutMark, RolloutPast, RolloutPlan, RolloutStep, Status,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::with_umask;
+use backout_files::with_umask;
 use backout_model::ports::{Driver, Durability, Entry, NewContent, Request};
 use backout_model::{
     Digest, Event, OnWaveFailure, RolloutMark, RolloutPlan, RolloutStep, Target, TargetPath,

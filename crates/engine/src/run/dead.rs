@@ -2,7 +2,7 @@
 
 use backout_capture::live;
 use backout_crashpoint::crash_point;
-use backout_drivers::command::Reading;
+use backout_files::Reading;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{CommandEnd, Event, OperationId, Recipe};
 

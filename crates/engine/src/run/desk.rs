@@ -1,4 +1,4 @@
-//! The desk: where other operations tell the watcher of a command what they are about to write.
+//! The desk: where other operations, and other commands, tell the watcher of a command what they are about to write.
 //!
 //! It is a socket beside the log. The watcher records what the command has done to those names so far as an operation of
 //! its own, before the other writes; so the journal has the order of what really happened.
@@ -12,20 +12,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use backout_model::Target;
+use backout_files::Claim;
+use backout_model::{OperationId, Target};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, socket_with,
+};
+use serde::{Deserialize, Serialize};
 
 /// How long the watcher waits for words that were announced.
 const WORDS_WAIT: Duration = Duration::from_millis(500);
 
 /// How long an operation waits for the watcher: it may be copying a large file.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
+pub(super) const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
 /// How long it waits before it says so.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The answer that has the other come again.
-const LATER: [u8; 1] = *b"!";
+/// The answers: go on; go on, and know that it may be written meanwhile; come again.
+const GO_ON: u8 = b'.';
+const SHARED: u8 = b'&';
+const LATER: u8 = b'!';
+
+/// What somebody says who does not wait for the answer any longer.
+const WENT_ON: u8 = b'>';
 
 /// How often somebody is looked for at a desk of a command that is over.
 const CLOSED_STEP: Duration = Duration::from_millis(2);
@@ -59,8 +70,8 @@ impl Desk {
         let is_ours = peer.uid == rustix::process::geteuid() || peer.uid.is_root();
         stream.set_nonblocking(false).ok()?;
         stream.set_read_timeout(Some(WORDS_WAIT)).ok()?;
-        let targets = is_ours.then(|| read_words(&stream)).flatten()?;
-        Some(Question { targets, stream })
+        let words = is_ours.then(|| read_words(&stream)).flatten()?;
+        Some(Question { words, stream })
     }
 }
 
@@ -76,27 +87,89 @@ impl Drop for Desk {
     }
 }
 
-/// Somebody is about to write these, and waits for a word.
+/// What is told at a desk.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Words {
+    /// What is about to be written.
+    pub(super) targets: Vec<Target>,
+    /// The command that is about to; none if it is another operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) by: Option<OperationId>,
+    /// Files among them that have other names, by device and number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) numbers: Vec<(u64, u64)>,
+}
+
+impl Words {
+    /// What a command is about to touch.
+    pub(super) fn of(by: OperationId, claim: &Claim) -> Self {
+        Self {
+            targets: claim.targets.clone(),
+            by: Some(by),
+            numbers: claim.numbers.clone(),
+        }
+    }
+
+    /// Gives what a command is about to touch; none if another operation writes.
+    pub(super) fn claim(&self) -> Option<(OperationId, Claim)> {
+        let claim = Claim {
+            targets: self.targets.clone(),
+            numbers: self.numbers.clone(),
+        };
+        self.by.map(|by| (by, claim))
+    }
+
+    fn framed(&self) -> io::Result<Vec<u8>> {
+        let words = serde_json::to_vec(self)?;
+        let length = u32::try_from(words.len()).map_err(io::Error::other)?;
+        Ok([&length.to_le_bytes()[..], &words].concat())
+    }
+}
+
+/// What became of who asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    Waits,
+    /// It did not wait any longer, and may have written by now.
+    WentOn,
+    /// It asks again, or died: it has not written.
+    Withdrew,
+}
+
+/// Somebody is about to write, and waits for a word.
 #[derive(Debug)]
 pub(super) struct Question {
-    pub(super) targets: Vec<Target>,
+    pub(super) words: Words,
     stream: UnixStream,
 }
 
 impl Question {
-    /// Lets the other go on.
-    pub(super) fn answer(mut self) {
+    /// Tells whether the other still waits.
+    pub(super) fn asker(&self) -> Asker {
+        let mut word = [0];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match recv(&self.stream, &mut word, flags) {
+            Err(Errno::AGAIN) => Asker::Waits,
+            Ok((1, _)) if word == [WENT_ON] => Asker::WentOn,
+            Ok(_) | Err(_) => Asker::Withdrew,
+        }
+    }
+
+    /// Lets the other go on. Where processes of this command go on writing what was asked for, it is told so.
+    pub(super) fn answer(mut self, is_shared: bool) {
         // Who does not wait any more goes on anyway.
-        let _told = self.stream.write_all(b".");
+        let _told = self
+            .stream
+            .write_all(&[if is_shared { SHARED } else { GO_ON }]);
     }
 
     /// Has the other come again.
     fn put_off(mut self) {
-        let _told = self.stream.write_all(&LATER);
+        let _told = self.stream.write_all(&[LATER]);
     }
 }
 
-fn read_words(mut stream: &UnixStream) -> Option<Vec<Target>> {
+fn read_words(mut stream: &UnixStream) -> Option<Words> {
     let mut length = [0; 4];
     stream.read_exact(&mut length).ok()?;
     let length = usize::try_from(u32::from_le_bytes(length)).ok()?;
@@ -130,10 +203,10 @@ impl Closed {
                     let mut written = written.iter();
                     written.any(|written| written.overlap(target).is_some())
                 };
-                if question.targets.iter().any(is_meant) {
+                if question.words.targets.iter().any(is_meant) {
                     question.put_off();
                 } else {
-                    question.answer();
+                    question.answer(false);
                 }
             }
         });
@@ -166,25 +239,92 @@ pub(crate) enum Told {
 pub(crate) fn tell(path: &Path, targets: &[Target], is_slow: &dyn Fn()) -> io::Result<Told> {
     let (_directory, short) = shortened(path)?;
     let mut stream = UnixStream::connect(short)?;
-    let words = serde_json::to_vec(targets)?;
-    let length = u32::try_from(words.len()).map_err(io::Error::other)?;
-    stream.write_all(&length.to_le_bytes())?;
-    stream.write_all(&words)?;
+    let words = Words {
+        targets: targets.to_vec(),
+        ..Words::default()
+    };
+    stream.write_all(&words.framed()?)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut answer = [0];
     match stream.read_exact(&mut answer) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             is_slow();
             stream.set_read_timeout(Some(ANSWER_WAIT))?;
-            stream.read_exact(&mut answer)?;
+            let answered = stream.read_exact(&mut answer);
+            if answered.is_err() {
+                // If nobody is there, nobody has to know.
+                let _told = stream.write_all(&[WENT_ON]);
+            }
+            answered?;
         }
         read => read?,
     }
-    Ok(if answer == LATER {
+    Ok(if answer == [LATER] {
         Told::Later
     } else {
         Told::GoOn
     })
+}
+
+/// What a command was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Nothing yet.
+    Nothing,
+    /// It may go on.
+    GoOn,
+    /// It may go on; what it asked for is written meanwhile.
+    Shared,
+    /// It has to come again.
+    Later,
+    /// Nobody is there any more.
+    Gone,
+}
+
+/// A question of a command, which waits for no answer: it answers others meanwhile.
+#[derive(Debug)]
+pub(super) struct Asked(UnixStream);
+
+impl Asked {
+    /// Asks at a desk. None if so many ask there that this one has to come again.
+    pub(super) fn at(path: &Path, words: &Words) -> io::Result<Option<Self>> {
+        let (_directory, short) = shortened(path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        match connect(&socket, &SocketAddrUnix::new(short)?) {
+            Ok(()) => {}
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        }
+        let mut stream = UnixStream::from(socket);
+        // A few names: there is room for them.
+        stream.write_all(&words.framed()?)?;
+        Ok(Some(Self(stream)))
+    }
+
+    /// Says that nobody waits for the answer any longer.
+    pub(super) fn goes_on(&mut self) {
+        // If nobody is there, nobody has to know.
+        let _told = self.0.write_all(&[WENT_ON]);
+    }
+
+    /// Hears the answer, if there is one.
+    pub(super) fn heard(&mut self) -> Heard {
+        let mut answer = [0];
+        match self.0.read(&mut answer) {
+            Ok(1) if answer == [LATER] => Heard::Later,
+            Ok(1) if answer == [SHARED] => Heard::Shared,
+            Ok(1) => Heard::GoOn,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
+            Ok(_) | Err(_) => Heard::Gone,
+        }
+    }
+}
+
+impl AsFd for Asked {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// Gives a path that is short enough for a socket's address, as long as the directory is open.
@@ -221,10 +361,22 @@ mod tests {
                     break question;
                 }
             };
-            assert_eq!(question.targets, std::slice::from_ref(&target));
-            question.answer();
+            assert_eq!(question.words.targets, std::slice::from_ref(&target));
+            assert_eq!(question.asker(), Asker::Waits);
+            question.answer(false);
             asked.join().unwrap().unwrap();
         });
+        let words = Words {
+            targets: vec![target.clone()],
+            ..Words::default()
+        };
+        let mut asked = Asked::at(&path, &words).unwrap().unwrap();
+        let question = desk.question().unwrap();
+        asked.goes_on();
+        drop(asked);
+        assert_eq!(question.asker(), Asker::WentOn);
+        drop(Asked::at(&path, &words).unwrap());
+        assert_eq!(desk.question().unwrap().asker(), Asker::Withdrew);
         drop(desk);
         assert!(tell(&path, &[target], &|| {}).is_err(), "nobody is there");
     }

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use backout_crashpoint::crash_point;
-use backout_drivers::command::Settled;
-use backout_drivers::file::Happened;
+use backout_files::Settled;
 use backout_model::ports::{
     AppliedChange, Durability, Entry, NewContent, Reason, Ruling, StagedChange,
 };
 use backout_model::{
-    Completion, Effect, Event, OperationId, Source, Status, Target, Trigger, TriggerKind, Verb,
+    CommandEnd, Completion, Effect, Event, OperationId, Source, Status, Target, TargetPath,
+    Trigger, TriggerKind, Verb,
 };
 
 use super::part::decision;
@@ -22,19 +22,36 @@ use crate::{Engine, EngineError, GateError, OperationRef, UndoOptions, UndoWhat}
 
 /// What the gates make of a command that is over.
 #[derive(Debug, Default)]
-pub(super) struct Gated {
+pub(crate) struct Gated {
     /// What is told with it.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// Why it cannot stay.
     reasons: Vec<Reason>,
     /// Whether somebody wants to see how it turns out.
     is_watched: bool,
+    /// Whether somebody stopped the checks.
+    is_stopped: bool,
 }
 
 impl Gated {
     /// What is recorded of it with the command: who asks the journal later finds why it was taken back.
     pub(super) fn recorded(&self) -> Vec<String> {
         Reason::told(&self.reasons)
+    }
+
+    /// Tells whether they have nothing to say.
+    pub(super) const fn is_silent(&self) -> bool {
+        self.is_done() && self.warnings.is_empty()
+    }
+
+    /// Why it cannot stay.
+    pub(crate) fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    /// The same, to keep.
+    pub(crate) fn into_reasons(self) -> Vec<Reason> {
+        self.reasons
     }
 
     /// Tells whether the command is done when it is recorded.
@@ -49,8 +66,40 @@ impl Engine {
         !self.settings.gates.is_empty() && !settled.is_nothing
     }
 
-    /// Asks the gates about what a command wrote.
-    pub(super) fn ask_about(&self, summary: &str, settled: &Settled) -> Result<Gated, EngineError> {
+    /// Asks the gates about what a command wrote; `through` are the links by which it did. Who stops them has found nothing
+    /// out, and what nobody has looked at does not stay.
+    pub(super) fn ask_about(
+        &self,
+        summary: &str,
+        settled: &Settled,
+        through: Vec<(TargetPath, TargetPath)>,
+        (watch, part, end): (&Watch, Part, &CommandEnd),
+    ) -> Result<Gated, EngineError> {
+        if !self.is_gated(settled) {
+            return Ok(Gated::default());
+        }
+        // What was meant for the command, or for what it left running, is not meant for its checks.
+        watch.forget_asked(end);
+        let mut gated = self.ruled(summary, settled, through)?;
+        if watch.is_asked_to_end() {
+            let what = match part {
+                Part::Command { .. } => "it",
+                Part::Background => "what it left running",
+            };
+            let found = format!("somebody stopped {what} before the checks were over");
+            gated.reasons = vec![Reason::new("Ctrl-C", found)];
+            gated.is_stopped = true;
+        }
+        Ok(gated)
+    }
+
+    /// Asks the gates about what was written without them.
+    pub(crate) fn ruled(
+        &self,
+        summary: &str,
+        settled: &Settled,
+        through: Vec<(TargetPath, TargetPath)>,
+    ) -> Result<Gated, EngineError> {
         if !self.is_gated(settled) {
             return Ok(Gated::default());
         }
@@ -58,7 +107,7 @@ impl Engine {
             recipe: settled.recipe.clone(),
             completion: Some(settled.completion.clone()),
         };
-        let happened = Happened::of(Arc::clone(&self.files), &effect)?;
+        let happened = Arc::clone(&self.files).happened(&effect, through)?;
         let decision = decision();
         let ruling = self.ruling_on(&StagedChange {
             verb: Verb::Run,
@@ -67,7 +116,7 @@ impl Engine {
             task: self.context.task.as_ref(),
             targets: &settled.targets,
             decision: &decision,
-            staged: &happened,
+            staged: &*happened,
         });
         let mut gated = Gated {
             is_watched: self.is_watched(Verb::Run, &settled.targets),
@@ -88,7 +137,7 @@ impl Engine {
         gated: Gated,
         (captured, contents): (Event, Vec<NewContent>),
         (completion, targets): (Completion, &[Target]),
-        (watch, part): (&mut Watch, Part),
+        watch: &mut Watch,
     ) -> Result<RunReport, EngineError> {
         let id = report.id;
         let end = if report.status == Status::Applied {
@@ -99,9 +148,9 @@ impl Engine {
         };
         let events = vec![captured, Event::Interrupted { id, completion }];
         let entry = Entry { events, contents };
-        // From here on nobody asks us any more before he writes.
-        let is_denied = !gated.reasons.is_empty();
-        let _held = is_denied.then(|| self.lease_for_verdict(targets));
+        // From here on nobody asks us any more before he writes, and the verdict is not out before the watch is over.
+        let _held = self.lease_for_verdict(targets);
+        report.is_stopped = gated.is_stopped;
         self.store.append(&entry, Durability::Power)?;
         crash_point("run.gated");
         let mut reasons = gated.reasons;
@@ -114,7 +163,7 @@ impl Engine {
                 task: self.context.task.as_ref(),
                 targets,
             };
-            let is_stopped = || part != Part::Background && watch.is_asked_to_end();
+            let is_stopped = || watch.is_asked_to_end();
             match self.watched_until(&change, &is_stopped) {
                 Ok(()) => {}
                 Err(EngineError::Gate(GateError::Failed { reasons: found })) => reasons = found,
@@ -162,7 +211,7 @@ impl Engine {
         Ok(left.map(|left| left.id))
     }
 
-    fn take_back_gated(
+    pub(crate) fn take_back_gated(
         &self,
         report: &mut RunReport,
         left: Option<OperationId>,

@@ -9,37 +9,41 @@
 //! - The operation is armed before the command starts: whatever dies, the log tells a recovery what to take back.
 //! - Its place in the journal is where it ended. What others wrote meanwhile came before that.
 
+mod back;
 mod dead;
 mod desk;
 mod gated;
+mod neighbours;
 mod part;
 mod request;
 mod signals;
 mod start;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use backout_capture::live::{SpawnError, Variables, Watching, spawn};
+use backout_capture::live::{SpawnError, Variables, spawn};
 use backout_crashpoint::crash_point;
-use backout_drivers::command::{CommandLog, Limits, Recorder, Settled};
-use backout_drivers::file::Was;
+use backout_files::{Claim, CommandLog, Limits, Recorder, Settled, Was};
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
-    CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency, DependencyReason,
-    DriverName, Event, Intent, JsonText, OperationId, Recipe, Status, Target, TargetPath, any_path,
-    arm,
+    Asked, CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency,
+    DependencyReason, Digest, DriverName, Event, Intent, JsonText, OperationId, Recipe, Status,
+    Target, TargetPath, any_path, arm,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::calls::ArmedCall;
 use crate::{Engine, EngineError};
 pub(crate) use dead::DeadCommand;
+use neighbours::Neighbours;
 pub use request::{COPY_BYTES_MAX, Capture, Ran, RunReport, RunRequest};
-use start::{keep_opened, mode_of, roots_of, start_of, summary_of, variables_of};
+use start::{mode_of, opened, roots_of, start_of, summary_of, variables_of, watching_of};
 pub use watch::Watch;
-use watch::WrittenBy;
+use watch::Writing;
 
 /// The variable that tells a command which operation it is: what it asks us to do is part of it.
 pub const RUN_VARIABLE: &str = "BACKOUT_RUN";
@@ -52,12 +56,15 @@ const RECIPE_VERSION: u16 = 1;
 
 /// The body of the recipe of a command that is not settled: where its log is.
 #[derive(Debug, Serialize, Deserialize)]
-struct Unsettled {
+pub(crate) struct Unsettled {
     #[serde(with = "any_path")]
-    log: PathBuf,
+    pub(crate) log: PathBuf,
     /// The command that left it running, by whose name its processes are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    of: Option<OperationId>,
+    pub(crate) of: Option<OperationId>,
+    /// The call of an agent's tool that it is, if it is no command at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<ArmedCall>,
 }
 
 /// Which part of a command's life is over.
@@ -78,10 +85,14 @@ struct ArmedCommand {
     id: OperationId,
     summary: String,
     mode: CaptureMode,
-    recorder: Recorder,
+    recorder: Box<dyn Recorder>,
     began: Instant,
     /// Why it is not watched as well as it could be.
     lacks: Option<String>,
+    /// Names that are not part of it.
+    left_out: Vec<PathBuf>,
+    /// Whether its summary is in the words of whoever asked for it.
+    is_shown: bool,
 }
 
 impl Engine {
@@ -98,18 +109,15 @@ impl Engine {
         let (mode, lacks) = mode_of(request.capture);
         let roots = roots_of(&request, mode)?;
         let start = start_of(&request, mode)?;
-        let mut armed = self.arm_command(summary_of(&request.words), None, &start, limits)?;
+        let mut armed = self.arm_request(&mut request, &start, limits)?;
         armed.lacks = lacks;
         if let Some(ask) = request.ask.take() {
-            armed.recorder = armed.recorder.with_ask(ask);
+            armed.recorder.ask(ask);
         }
-        keep_opened(&mut armed.recorder);
+        let mut neighbours = Neighbours::new(armed.id);
+        self.keep_opened(&mut armed, &mut neighbours);
         self.scan(&mut armed, &roots)?;
-        let watching = match (mode, request.reads) {
-            (CaptureMode::Live, false) => Watching::Writes,
-            (CaptureMode::Live, true) => Watching::WritesAndReads,
-            _ => Watching::Nothing,
-        };
+        let watching = watching_of(mode, request.reads);
         let variables = variables_of(&request, armed.id, mode);
         let variables = Variables {
             base: request.base.as_deref(),
@@ -119,13 +127,14 @@ impl Engine {
             Ok(spawned) => spawned,
             Err(error) => return Err(self.not_started(&armed, &request.words, error)),
         };
-        let mut watch = Watch::new(start, limits, spawned, request.back);
+        let mut watch = Watch::new(start, limits, spawned, (request.back, neighbours));
         watch.open_desk(&self.store.capture_desk(armed.id));
         let command = (armed.id, armed.summary.clone());
-        let mut on_part = |recorder: &mut Recorder, targets: &[Target], by: WrittenBy| {
-            self.record_part((command.0, &command.1), recorder, (targets, by));
+        let mut on_part = |recorder: &mut dyn Recorder, writing: Writing<'_>| {
+            self.record_part((command.0, &command.1), recorder, writing)
         };
-        let ended = match watch.until_end(&mut armed.recorder, request.timeout, &mut on_part) {
+        let recorder = &mut *armed.recorder;
+        let ended = match watch.until_end(self, recorder, request.timeout, &mut on_part) {
             Ok(Ok(ended)) => ended,
             Ok(Err(errno)) => {
                 let error = std::io::Error::from_raw_os_error(errno);
@@ -141,13 +150,14 @@ impl Engine {
         let end = ended.told(millis(armed.began), survivors.clone());
         if !survivors.is_empty() {
             // Before this one is settled: what they write by what they have open belongs to one of the two.
-            let left = self.arm_survivors(&watch, armed.id, &survivors);
+            let left = self.arm_survivors(&watch, &armed, &survivors);
             let left = left.map_err(&not_settled)?;
-            armed.recorder.ends_where_begins(&left.recorder);
+            armed.recorder.ends_where_begins(&*left.recorder);
             watch.next = Some(left);
         }
-        let is_read_only = request.is_read_only;
-        let part = Part::Command { is_read_only };
+        let part = Part::Command {
+            is_read_only: request.is_read_only,
+        };
         let report = self.finish_command(armed, end, part, &mut watch);
         let report = report.map_err(not_settled)?;
         let report = report.ok_or_else(|| EngineError::Io {
@@ -159,16 +169,53 @@ impl Engine {
         Ok(Ran { report, left, back })
     }
 
+    /// Keeps what the command can write by descriptors that it is born with. Others that wrote there are told first.
+    fn keep_opened(&self, armed: &mut ArmedCommand, neighbours: &mut Neighbours) {
+        let opened = opened();
+        if opened.is_empty() {
+            return;
+        }
+        neighbours.look(self);
+        let recorder = &mut *armed.recorder;
+        // Nobody can ask this one yet.
+        let mut on_part = |_: &mut dyn Recorder, _: Writing<'_>| false;
+        let claim = Claim::of_opened(&opened);
+        neighbours.ask(self, recorder, &mut on_part, (None, claim));
+        for path in &opened {
+            recorder.opened_before(path);
+        }
+        if neighbours.takes_shared() {
+            recorder.shares(&Claim::of_opened(&opened).targets);
+        }
+    }
+
+    /// Arms a command as it was asked for. A call of an agent that was told before has its operation already.
+    fn arm_request(
+        &self,
+        request: &mut RunRequest,
+        start: &CommandStart,
+        limits: Limits,
+    ) -> Result<ArmedCommand, EngineError> {
+        let summary = match &request.shown {
+            Some(shown) => format!("run {shown}"),
+            None => summary_of(&request.words),
+        };
+        let call = request.call.take();
+        let call = call.filter(|key| matches!(self.store.answer_to(key), Ok(None)));
+        let call = call.map(|key| Asked::new(key, Digest::of(summary.as_bytes())));
+        let mut armed = self.arm_command((summary, call), None, start, limits)?;
+        armed.left_out.clone_from(&request.left_out);
+        armed.is_shown = request.shown.is_some();
+        Ok(armed)
+    }
+
     /// Keeps what is below some directories before the command.
     fn scan(&self, armed: &mut ArmedCommand, roots: &[TargetPath]) -> Result<(), EngineError> {
         if roots.is_empty() {
             return Ok(());
         }
         let index = self.store.scan_index();
-        let scanned = self
-            .commands
-            .scan(armed.id, &mut armed.recorder, roots, &index);
-        if let Err(error) = scanned {
+        if let Err(error) = armed.recorder.scan(roots, &index) {
             self.give_up(armed.id, &error.to_string());
             return Err(error.into());
         }
@@ -187,13 +234,14 @@ impl Engine {
         let Some(mut armed) = watch.next.take() else {
             return Ok(None);
         };
+        watch.goes_on_as(armed.id);
         watch.open_desk(&self.store.capture_desk(armed.id));
         let command = (armed.id, armed.summary.clone());
-        let mut on_part = |recorder: &mut Recorder, targets: &[Target], by: WrittenBy| {
-            self.record_part((command.0, &command.1), recorder, (targets, by));
+        let mut on_part = |recorder: &mut dyn Recorder, writing: Writing<'_>| {
+            self.record_part((command.0, &command.1), recorder, writing)
         };
         watch
-            .until_quiet(&mut armed.recorder, &mut on_part)
+            .until_quiet(self, &mut *armed.recorder, &mut on_part)
             .map_err(|source| EngineError::Io {
                 action: "watch what the command left running",
                 source,
@@ -211,13 +259,18 @@ impl Engine {
     fn arm_survivors(
         &self,
         watch: &Watch,
-        of: OperationId,
+        of: &ArmedCommand,
         names: &[String],
     ) -> Result<ArmedCommand, EngineError> {
-        let words = watch.start.words.join(" ");
+        let words = match of.summary.strip_prefix("run ") {
+            Some(shown) if of.is_shown => shown.to_owned(),
+            Some(_) | None => watch.start.words.join(" "),
+        };
         let summary = format!("left running by {words}: {}", names.join(", "));
-        let mut armed = self.arm_command(summary, Some(of), &watch.start, watch.limits)?;
-        watch::keep_open_files(&mut armed.recorder);
+        let (of, left_out) = (of.id, of.left_out.clone());
+        let mut armed = self.arm_command((summary, None), Some(of), &watch.start, watch.limits)?;
+        armed.left_out = left_out;
+        watch::keep_open_files(&mut *armed.recorder);
         crash_point("run.survivors-armed");
         Ok(armed)
     }
@@ -225,7 +278,7 @@ impl Engine {
     /// Makes the place of the log durable, before anything can happen that it would tell of.
     fn arm_command(
         &self,
-        summary: String,
+        (summary, call): (String, Option<Asked>),
         of: Option<OperationId>,
         start: &CommandStart,
         limits: Limits,
@@ -240,6 +293,7 @@ impl Engine {
         let body = JsonText::of(&Unsettled {
             log: log.clone(),
             of,
+            call: None,
         });
         let recipe = Recipe {
             driver: DriverName::COMMAND,
@@ -254,6 +308,7 @@ impl Engine {
         let intent = Intent {
             depends_on: self.depends_on(id, &self.context, &[], &[])?,
             command: Some(start.clone()),
+            call,
             ..self.intent_of_a_run(id, summary.clone(), recipe)
         };
         let armed = arm(&*self.store, intent, Vec::new(), CommandLog(log));
@@ -263,9 +318,12 @@ impl Engine {
         let mut recorder = recorder.map_err(|error| self.give_up(id, &error.to_string()))?;
         if !self.settings.gates.is_empty() {
             let (gates, agent) = (self.settings.gates.clone(), self.context.agent.clone());
-            recorder = recorder.with_forbidden(Box::new(move |path, to| {
-                let mut gates = gates.iter();
-                let reason = gates.find_map(|gate| gate.forbids(agent.as_ref(), path, to));
+            recorder.forbid_by(Box::new(move |writing| {
+                let reason = gates.iter().find_map(|gate| {
+                    let others = || gate.forbids_by_other_names(writing.path);
+                    let reason = gate.forbids(agent.as_ref(), writing.path, writing.to);
+                    reason.or_else(|| writing.has_other_names.then(others).flatten())
+                });
                 reason.map(|reason| reason.to_string())
             }));
         }
@@ -275,11 +333,8 @@ impl Engine {
         for link in self.store.links_to_it() {
             recorder.forbid_link(link);
         }
-        if let Some(within) = self.context.within {
-            let desk = self.store.capture_desk(within);
-            recorder = recorder.with_first_touch(Box::new(move |path| {
-                let _told = desk::tell(&desk, &[Target::node(path.clone())], &|| {});
-            }));
+        if let Some(logs) = self.store.capture_log(id).parent() {
+            recorder.hear_of_neighbours(logs);
         }
         Ok(ArmedCommand {
             id,
@@ -288,6 +343,8 @@ impl Engine {
             recorder,
             began: Instant::now(),
             lacks: None,
+            left_out: Vec::new(),
+            is_shown: false,
         })
     }
 
@@ -301,12 +358,21 @@ impl Engine {
     ) -> Result<Option<RunReport>, EngineError> {
         let id = armed.id;
         let mut notes = armed.recorder.notes();
+        let split = armed.recorder.split().clone();
         armed.recorder.sync().map_err(|source| EngineError::Io {
             action: "sync what was kept",
             source,
         })?;
         crash_point("run.ended");
-        let settled = self.commands.settle(id, armed.recorder)?;
+        armed.recorder.leave_out(&armed.left_out);
+        let databases = self.record_rows(
+            (id, &armed.summary),
+            &mut *armed.recorder,
+            (&*watch, part, &end),
+        );
+        crash_point("run.rows");
+        let through = armed.recorder.through();
+        let settled = armed.recorder.settle()?;
         // What settling touched was touched by us: if this cannot be recorded, whoever recovers must know.
         self.touch_log(id);
         crash_point("run.settled");
@@ -316,10 +382,11 @@ impl Engine {
         }
         (end.created, end.changed, end.deleted) = (
             settled.counts.created,
-            settled.counts.changed,
+            settled.counts.changed + databases,
             settled.counts.deleted,
         );
         notes.extend(armed.lacks);
+        notes.extend(split_notes(&settled.targets, &split));
         notes.extend(background_note(&end));
         notes.extend(drift_note(&end, part));
         let durability = if settled.is_nothing {
@@ -331,7 +398,7 @@ impl Engine {
         let _closed = self
             .is_gated(&settled)
             .then(|| watch.close_desk(&settled.targets));
-        let gated = self.ask_about(&armed.summary, &settled)?;
+        let gated = self.ask_about(&armed.summary, &settled, through, (watch, part, &end))?;
         notes.extend(gated.warnings.iter().cloned());
         let (completion, targets) = (settled.completion.clone(), settled.targets.clone());
         let recorded = [notes.clone(), gated.recorded()].concat();
@@ -350,7 +417,7 @@ impl Engine {
         if !gated.is_done() {
             let what = (captured, contents);
             let did = (completion, targets.as_slice());
-            let report = self.record_gated(report, gated, what, did, (watch, part))?;
+            let report = self.record_gated(report, gated, what, did, watch)?;
             return Ok(Some(report));
         }
         let mut events = vec![captured, Event::Applied { id, completion }];
@@ -364,7 +431,7 @@ impl Engine {
     }
 
     /// What an operation is when it is done: its task has the last word.
-    fn status_when_done(&self) -> Status {
+    pub(crate) fn status_when_done(&self) -> Status {
         match self.context.task {
             Some(_) => Status::Applied,
             None => Status::Committed,
@@ -372,7 +439,7 @@ impl Engine {
     }
 
     /// Says what a command did, as a record.
-    fn captured(
+    pub(crate) fn captured(
         &self,
         id: OperationId,
         settled: Settled,
@@ -453,7 +520,7 @@ impl Engine {
         }
     }
 
-    fn give_up(&self, id: OperationId, why: &str) -> EngineError {
+    pub(crate) fn give_up(&self, id: OperationId, why: &str) -> EngineError {
         let event = Event::Abort {
             id,
             why: why.to_owned(),
@@ -495,6 +562,27 @@ fn background_note(end: &CommandEnd) -> Option<String> {
             end.survivors.join(", ")
         )
     })
+}
+
+/// What had several names and comes back as files of their own.
+fn split_notes(targets: &[Target], split: &BTreeSet<TargetPath>) -> Vec<String> {
+    const TOLD_MAX: usize = 10;
+    let mut changed = targets.iter().filter_map(Target::file);
+    let mut told: Vec<String> = changed
+        .by_ref()
+        .filter(|path| split.contains(path))
+        .take(TOLD_MAX)
+        .map(|path| {
+            format!(
+                "`{path}` had other names; an undo brings back what was in it, as a file of its own"
+            )
+        })
+        .collect();
+    let more = changed.filter(|path| split.contains(path)).count();
+    if more > 0 {
+        told.push(format!("and {more} more files that had other names"));
+    }
+    told
 }
 
 /// What was read as harmless and was not.

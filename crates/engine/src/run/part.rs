@@ -1,15 +1,16 @@
 //! The part that a running command has in names which another operation is about to write.
 
-use backout_capture::live::Observer as _;
-use backout_drivers::command::{Part, Recorder};
+use std::path::{Path, PathBuf};
+
+use backout_files::{Part, Recorder, Settled, Share};
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
-    Decision, Dependency, DependencyReason, Event, Intent, Operation, OperationId, Recipe, Status,
-    Strategy, Target, Verb,
+    CommandEnd, Decision, Dependency, DependencyReason, Event, Intent, Operation, OperationId,
+    Recipe, Status, Strategy, Target, TargetPath, Verb,
 };
 
 use super::desk::{self, Told};
-use super::watch::WrittenBy;
+use super::watch::{Watch, Writing, WrittenBy, open_files};
 use crate::lease::whole_files;
 use crate::{Engine, EngineError};
 
@@ -75,50 +76,159 @@ impl Engine {
         }
     }
 
-    /// Records what a running command has done so far to what another operation is about to write, or somebody else wrote.
+    /// Records what a running command has done so far to what somebody else writes. Tells whether its processes go on writing
+    /// that without a call that would be asked about.
     pub(super) fn record_part(
         &self,
-        (command, summary): (OperationId, &str),
-        recorder: &mut Recorder,
-        (targets, by): (&[Target], WrittenBy),
-    ) {
-        let is_recorded = recorder.part(targets).is_some_and(|part| {
-            let id = self.next_id();
-            let done = self.try_record_part(id, (command, summary), recorder, part);
-            if done.is_err() {
-                // Then it stays part of the command, and the other write is seen as somebody else's.
-                recorder.uncut(id);
+        command: (OperationId, &str),
+        recorder: &mut dyn Recorder,
+        writing: Writing<'_>,
+    ) -> bool {
+        let Writing {
+            targets,
+            numbers,
+            by,
+        } = writing;
+        recorder.spares(targets);
+        let named: Vec<Target> = numbers
+            .iter()
+            .filter_map(|number| recorder.touched_number(*number).map(Target::node))
+            .collect();
+        let share = if named.is_empty() {
+            recorder.share(targets)
+        } else {
+            Share::Stuck
+        };
+        if share == Share::Nothing {
+            if by == WrittenBy::Anybody {
+                tell_kept(command.0, recorder, (targets, false));
             }
-            done.is_ok()
-        });
-        if by == WrittenBy::Anybody {
-            let kept = if is_recorded {
-                format!(
-                    "kept: `backout undo {} --partial` brings it back",
-                    command.short()
-                )
-            } else {
-                "not kept".to_owned()
-            };
-            for target in targets {
-                recorder.noted(&format!(
-                    "somebody else wrote `{target}` while it ran, and it then wrote over that; what they wrote is {kept}"
-                ));
+            return false;
+        }
+        let open = open_files();
+        let meets = |path: &PathBuf| {
+            let mut all = targets.iter().chain(&named);
+            let path = TargetPath::new(path).ok().map(Target::node);
+            path.is_some_and(|path| all.any(|target| target.overlap(&path).is_some()))
+        };
+        let is_held = open.iter().any(meets);
+        // What another operation replaces is another file; what a process has open is the one that was there.
+        let mut open = open;
+        open.retain(|path| by != WrittenBy::Operation || !meets(path));
+        let is_recorded = match share {
+            Share::Part(part) if by != WrittenBy::Command || recorder.has_part_left() => {
+                self.try_part(command, recorder, part, &open)
+            }
+            Share::Part(_) | Share::Stuck | Share::Nothing => false,
+        };
+        match by {
+            WrittenBy::Operation => false,
+            WrittenBy::Anybody => {
+                tell_kept(command.0, recorder, (targets, is_recorded));
+                is_held
+            }
+            WrittenBy::Command => {
+                if is_recorded {
+                    recorder.count_part();
+                }
+                if is_held || !is_recorded {
+                    recorder.shares(targets);
+                    recorder.shares(&named);
+                }
+                is_held
             }
         }
+    }
+
+    /// Records a part. If that cannot be done it stays part of the command, and the other write is seen as somebody else's.
+    fn try_part(
+        &self,
+        command: (OperationId, &str),
+        recorder: &mut dyn Recorder,
+        part: Part,
+        open: &[PathBuf],
+    ) -> bool {
+        let id = self.next_id();
+        let done = self.try_record_part(id, command, recorder, (part, open));
+        if done.is_err() {
+            recorder.uncut(id);
+        }
+        done.is_ok()
     }
 
     fn try_record_part(
         &self,
         id: OperationId,
         (command, summary): (OperationId, &str),
-        recorder: &mut Recorder,
-        part: Part,
+        recorder: &mut dyn Recorder,
+        (part, open): (Part, &[PathBuf]),
     ) -> Result<(), EngineError> {
-        let settled = self.commands.settle_part(id, recorder, part)?;
+        let settled = recorder.settle_part(id, part, open)?;
         if settled.is_nothing {
             return Ok(());
         }
+        self.append_part(id, command, format!("part of {summary}"), settled)
+    }
+
+    /// Records what a command did to databases in rows, each as a part of it. What cannot be told so stays part of the command.
+    /// Gives how many databases were.
+    pub(super) fn record_rows(
+        &self,
+        (command, summary): (OperationId, &str),
+        recorder: &mut dyn Recorder,
+        run: (&Watch, super::Part, &CommandEnd),
+    ) -> u64 {
+        let mut count = 0;
+        for database in recorder.databases() {
+            let names = database.files.into_iter();
+            let names = names.filter_map(|name| TargetPath::new(name).ok());
+            let names: Vec<Target> = names.map(Target::node).collect();
+            // What hangs together with other files stays with them.
+            let Share::Part(part @ Part::Names(_)) = recorder.share(&names) else {
+                continue;
+            };
+            let id = self.next_id();
+            let of = (part, database.main.as_path());
+            match self.try_record_rows(id, (command, summary), (recorder, run), of) {
+                Ok(true) => count += 1,
+                Ok(false) | Err(_) => recorder.uncut(id),
+            }
+        }
+        count
+    }
+
+    fn try_record_rows(
+        &self,
+        id: OperationId,
+        (command, summary): (OperationId, &str),
+        (recorder, run): (&mut dyn Recorder, (&Watch, super::Part, &CommandEnd)),
+        (part, main): (Part, &Path),
+    ) -> Result<bool, EngineError> {
+        let settled = recorder.settle_part(id, part, &[])?;
+        if settled.is_nothing {
+            return Ok(false);
+        }
+        // What the gates have to say of it is said of the command as a whole.
+        let gated = self.ask_about(summary, &settled, recorder.through(), run)?;
+        if !gated.is_silent() {
+            return Ok(false);
+        }
+        let Some(rows) = self.commands.in_rows(id, main, &settled)? else {
+            return Ok(false);
+        };
+        let name = main.file_name().unwrap_or(main.as_os_str());
+        let summary = format!("rows of {}, part of {summary}", name.display());
+        self.append_part(id, command, summary, rows)?;
+        Ok(true)
+    }
+
+    fn append_part(
+        &self,
+        id: OperationId,
+        command: OperationId,
+        summary: String,
+        settled: Settled,
+    ) -> Result<(), EngineError> {
         let mut depends_on = self.store.dependencies(&settled.targets)?;
         depends_on.push(Dependency {
             on: command,
@@ -127,7 +237,7 @@ impl Engine {
         let intent = Intent {
             targets: settled.targets,
             depends_on,
-            ..self.intent_of_a_run(id, format!("part of {summary}"), settled.recipe)
+            ..self.intent_of_a_run(id, summary, settled.recipe)
         };
         let completion = settled.completion;
         let mut events = vec![
@@ -144,7 +254,7 @@ impl Engine {
     }
 
     /// What every intent of a command has in common.
-    pub(super) fn intent_of_a_run(
+    pub(crate) fn intent_of_a_run(
         &self,
         id: OperationId,
         summary: String,
@@ -171,8 +281,30 @@ impl Engine {
             command: None,
             call: None,
             approval: None,
+            prompt: context.prompt.clone(),
             recipe,
         }
+    }
+}
+
+/// Says what became of what somebody else wrote and the command is about to write over.
+fn tell_kept(
+    command: OperationId,
+    recorder: &mut dyn Recorder,
+    (targets, is_kept): (&[Target], bool),
+) {
+    let kept = if is_kept {
+        format!(
+            "kept: `backout undo {} --partial` brings it back",
+            command.short()
+        )
+    } else {
+        "not kept".to_owned()
+    };
+    for target in targets {
+        recorder.noted(&format!(
+            "somebody else wrote `{target}` while it ran, and it then wrote over that; what they wrote is {kept}"
+        ));
     }
 }
 

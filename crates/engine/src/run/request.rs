@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_capture::live::Back;
-use backout_drivers::command::{Ask, OverLimit};
+use backout_files::{Ask, OverLimit};
 use backout_model::ports::Reason;
 use backout_model::{
-    CaptureLevel, CaptureMode, CommandEnd, OnFailure, OperationId, Status, any_path, any_words,
+    CallKey, CaptureLevel, CaptureMode, CommandEnd, OnFailure, OperationId, Status, any_path,
+    any_words,
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +56,15 @@ pub struct RunRequest {
     /// The environment that the command starts from; ours if none.
     #[serde(with = "any_words::some_pairs")]
     pub base: Option<Vec<(OsString, OsString)>>,
+    /// What people are shown instead of the words: what was typed, without what an agent wraps around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
+    /// Names that are not part of it, whatever it does to them: an agent's own temporary files.
+    #[serde(default, with = "any_path::list")]
+    pub left_out: Vec<PathBuf>,
+    /// The agent's name for the call that it is, if somebody has to find it by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallKey>,
     /// The process that the caller waits for, if it is another one. Only this process knows it.
     #[serde(skip)]
     pub back: Option<Back>,
@@ -91,6 +101,9 @@ impl RunRequest {
             environment: Vec::new(),
             named: Vec::new(),
             base: None,
+            shown: None,
+            left_out: Vec::new(),
+            call: None,
             back: None,
         }
     }

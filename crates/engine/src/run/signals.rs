@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 /// How long the other of us may take to hear the same signal.
-const PATIENCE: Duration = Duration::from_millis(30);
+pub(super) const PATIENCE: Duration = Duration::from_millis(30);
 
 /// Who heard a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

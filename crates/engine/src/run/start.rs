@@ -4,8 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use backout_capture::live::{self, RELAY};
-use backout_drivers::command::Recorder;
+use backout_capture::live::{self, RELAY, Watching};
 use backout_model::{CaptureMode, CommandStart, Digest, OperationId, TargetPath};
 
 use super::{Capture, RUN_VARIABLE, RunRequest};
@@ -97,9 +96,10 @@ fn environment(base: Option<Vec<(OsString, OsString)>>) -> Digest {
     Digest::of(&bytes)
 }
 
-/// Keeps what the command can write by descriptors that it is born with, its own three aside.
-pub(super) fn keep_opened(recorder: &mut Recorder) {
+/// Lists what the command can write by descriptors that it is born with, its own three aside; once for each of them.
+pub(super) fn opened() -> Vec<PathBuf> {
     const STANDARD: u32 = 2;
+    let mut opened = Vec::new();
     for entry in std::fs::read_dir("/proc/self/fd")
         .into_iter()
         .flatten()
@@ -119,9 +119,10 @@ pub(super) fn keep_opened(recorder: &mut Recorder) {
         let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
         let is_inherited = flags.is_some_and(|flags| flags & 0o3 != 0 && flags & 0o2_000_000 == 0);
         if let (true, Ok(path)) = (is_inherited, std::fs::read_link(entry.path())) {
-            recorder.opened_before(&path);
+            opened.push(path);
         }
     }
+    opened
 }
 
 /// Gives the variables that tell a command where it is, and tells the front which command it is.
@@ -146,6 +147,15 @@ pub(super) fn variables_of(
     let relay = back.relay().filter(|_| mode == CaptureMode::Live);
     variables.extend(relay.map(|relay| (OsString::from(RELAY), relay.to_owned())));
     variables
+}
+
+/// Says what is asked about.
+pub(super) const fn watching_of(mode: CaptureMode, has_reads: bool) -> Watching {
+    match (mode, has_reads) {
+        (CaptureMode::Live, false) => Watching::Writes,
+        (CaptureMode::Live, true) => Watching::WritesAndReads,
+        _ => Watching::Nothing,
+    }
 }
 
 /// Decides how a command is watched. Says what is missing for the best way.

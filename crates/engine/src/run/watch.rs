@@ -10,13 +10,15 @@ use backout_capture::live::{
     Act, Answer, Back, Ending, Event, Observer, Place, Spawned, Supervisor, Touch, descendants,
     opened_for_writing,
 };
-use backout_drivers::command::{Limits, Recorder};
-use backout_model::{CaptureMode, CommandEnd, CommandStart, Target};
+use backout_files::{Limits, Recorder};
+use backout_model::{CaptureMode, CommandEnd, CommandStart, OperationId, Target};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::ArmedCommand;
 use super::desk::{Closed, Desk};
-use super::signals::{By, Heard};
+use super::neighbours::{Neighbours, answer};
+use super::signals::{By, Heard, PATIENCE};
+use crate::Engine;
 
 /// How long a command whose time is up may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -68,6 +70,7 @@ pub struct Watch {
     supervisor: Supervisor,
     back: Option<Back>,
     desk: Option<Desk>,
+    neighbours: Neighbours,
     /// The operation of what the command left running.
     pub(super) next: Option<ArmedCommand>,
     /// Whether somebody asked for the end when the command was over. Once heard, it is heard for good.
@@ -79,25 +82,62 @@ pub struct Watch {
 pub(super) enum WrittenBy {
     /// Another operation, which is about to.
     Operation,
+    /// Another command, which is about to, and may do so in place.
+    Command,
     /// Somebody who did, and the command is about to write over that.
     Anybody,
 }
 
-/// Records the part of a command in some names by itself.
-pub(super) type OnPart<'q> = &'q mut dyn FnMut(&mut Recorder, &[Target], WrittenBy);
+/// What somebody writes that a command has perhaps touched.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writing<'w> {
+    pub(super) targets: &'w [Target],
+    /// Files among them that have other names, by device and number.
+    pub(super) numbers: &'w [(u64, u64)],
+    pub(super) by: WrittenBy,
+}
 
-/// The recorder; the part of a command is recorded before it takes from others what they wrote.
+/// Records the part of a command in some names by itself. Tells whether its processes go on writing them.
+pub(super) type OnPart<'q> = &'q mut dyn FnMut(&mut dyn Recorder, Writing<'_>) -> bool;
+
+/// The recorder; the part of a command is recorded before it takes from others what they wrote, and commands beside it are
+/// asked about each name before it touches it.
 struct Asking<'r, 'q> {
-    recorder: &'r mut Recorder,
+    recorder: &'r mut dyn Recorder,
     on_part: OnPart<'q>,
+    engine: &'r Engine,
+    neighbours: &'r mut Neighbours,
+    desk: Option<&'r Desk>,
 }
 
 impl Observer for Asking<'_, '_> {
     fn before(&mut self, touch: &mut Touch) -> Answer {
-        if let Some(target) = self.recorder.taken_from_others(touch) {
-            (self.on_part)(self.recorder, &[target], WrittenBy::Anybody);
+        self.neighbours.answer_held(self.recorder, self.on_part);
+        if let Some(answer) = self.recorder.prepare(touch) {
+            return answer;
         }
-        self.recorder.before(touch)
+        if let Some(target) = self.recorder.taken_from_others(touch) {
+            let writing = Writing {
+                targets: &[target],
+                numbers: &[],
+                by: WrittenBy::Anybody,
+            };
+            (self.on_part)(self.recorder, writing);
+        }
+        let claim = self.neighbours.claim(self.engine, self.recorder, touch);
+        if let Some(claim) = claim {
+            let (engine, asked) = (self.engine, (self.desk, claim));
+            self.neighbours
+                .ask(engine, self.recorder, self.on_part, asked);
+            return Answer::Again;
+        }
+        if !self.neighbours.takes_shared() {
+            return self.recorder.proceed(touch);
+        }
+        let claim = self.recorder.claim(touch);
+        let answer = self.recorder.proceed(touch);
+        self.recorder.shares(&claim.targets);
+        answer
     }
 
     fn is_noted(&mut self, path: &Path, act: Act) -> bool {
@@ -122,6 +162,7 @@ impl Observer for Asking<'_, '_> {
 
     fn look_around(&mut self) {
         Observer::look_around(self.recorder);
+        self.neighbours.answer_held(self.recorder, self.on_part);
     }
 
     fn noted(&mut self, what: &str) {
@@ -138,7 +179,7 @@ impl Watch {
         start: CommandStart,
         limits: Limits,
         spawned: Spawned,
-        back: Option<Back>,
+        (back, neighbours): (Option<Back>, Neighbours),
     ) -> Self {
         Self {
             start,
@@ -148,20 +189,27 @@ impl Watch {
             is_asked: Cell::new(false),
             back,
             desk: None,
+            neighbours,
             next: None,
         }
     }
 
-    /// Lets other operations say what they are about to write.
+    /// Lets other operations and commands say what they are about to write.
     pub(super) fn open_desk(&mut self, path: &Path) {
         // Without one, their writes are seen as somebody else's.
         self.desk = Desk::open(path).ok();
     }
 
+    /// Goes on as the watch of what a command left running.
+    pub(super) fn goes_on_as(&mut self, id: OperationId) {
+        self.neighbours = Neighbours::new(id);
+    }
+
     /// Answers until the command ends. The inner error is the number of why it never started.
     pub(super) fn until_end(
         &mut self,
-        recorder: &mut Recorder,
+        engine: &Engine,
+        recorder: &mut dyn Recorder,
         timeout: Option<Duration>,
         on_part: OnPart<'_>,
     ) -> io::Result<Result<Ended, i32>> {
@@ -177,7 +225,9 @@ impl Watch {
         loop {
             let deadlines = [end_at, heard.next(), Some(beat_at)];
             let deadline = deadlines.into_iter().flatten().min();
-            match self.next(recorder, deadline, on_part)? {
+            let event = self.next(engine, recorder, deadline, on_part)?;
+            self.neighbours.answer_held(recorder, on_part);
+            match event {
                 Event::NotStarted { errno } => not_started = Some(errno),
                 Event::Ended(ending) => {
                     recorder.beat();
@@ -232,13 +282,15 @@ impl Watch {
     /// Answers until nobody is left who could ask.
     pub(super) fn until_quiet(
         &mut self,
-        recorder: &mut Recorder,
+        engine: &Engine,
+        recorder: &mut dyn Recorder,
         on_part: OnPart<'_>,
     ) -> io::Result<()> {
         loop {
             // What ends the machine's session ends them too; until then they are watched.
             let deadline = Some(Instant::now() + BEAT);
-            let event = self.next(recorder, deadline, on_part)?;
+            let event = self.next(engine, recorder, deadline, on_part)?;
+            self.neighbours.answer_held(recorder, on_part);
             recorder.beat();
             recorder.keep_notes();
             match event {
@@ -251,21 +303,27 @@ impl Watch {
 
     fn next(
         &mut self,
-        recorder: &mut Recorder,
+        engine: &Engine,
+        recorder: &mut dyn Recorder,
         deadline: Option<Instant>,
         on_part: OnPart<'_>,
     ) -> io::Result<Event> {
         let back = self.back.as_ref().map(AsFd::as_fd);
         let desk = self.desk.as_ref().map(AsFd::as_fd);
         let also: Vec<_> = [back, desk].into_iter().flatten().collect();
-        let mut asking = Asking { recorder, on_part };
+        let mut asking = Asking {
+            recorder,
+            on_part,
+            engine,
+            neighbours: &mut self.neighbours,
+            desk: self.desk.as_ref(),
+        };
         self.supervisor.next(&mut asking, &also, deadline)
     }
 
-    fn answer(&self, recorder: &mut Recorder, on_part: OnPart<'_>) {
+    fn answer(&self, recorder: &mut dyn Recorder, on_part: OnPart<'_>) {
         if let Some(question) = self.desk.as_ref().and_then(Desk::question) {
-            on_part(recorder, &question.targets, WrittenBy::Operation);
-            question.answer();
+            answer(question, recorder, on_part);
         }
     }
 
@@ -299,6 +357,20 @@ impl Watch {
         }
         self.is_asked.set(is_asked);
         is_asked
+    }
+
+    /// Forgets who asked for the end so far: that was meant for the command. Of a signal that ended it both of us hear, and
+    /// the front may take a moment longer.
+    pub(super) fn forget_asked(&self, end: &CommandEnd) {
+        let is_by_signal = end.signal.is_some() || end.exit_code.is_some_and(|code| code > 128);
+        if self.is_asked_to_end() || is_by_signal {
+            let until = Instant::now() + PATIENCE;
+            while Instant::now() < until {
+                self.is_asked_to_end();
+                std::thread::sleep(QUIET_STEP);
+            }
+        }
+        self.is_asked.set(false);
     }
 
     /// Lets nobody write what the command wrote, until the value goes.
@@ -373,13 +445,18 @@ fn end_all(signal: Signal) {
 }
 
 /// Keeps what the processes below this one have open for writing, our own streams aside: those are the caller's.
-pub(super) fn keep_open_files(recorder: &mut Recorder) {
+pub(super) fn keep_open_files(recorder: &mut dyn Recorder) {
+    for file in open_files() {
+        recorder.opened_before(&file);
+    }
+}
+
+/// Lists what the processes below this one have open for writing, our own streams aside; once for each of them.
+pub(super) fn open_files() -> Vec<PathBuf> {
     let own: Vec<PathBuf> = (0..=2)
         .filter_map(|number| std::fs::read_link(format!("/proc/self/fd/{number}")).ok())
         .collect();
     let processes = descendants().into_iter();
     let files = processes.flat_map(|process| opened_for_writing(process.pid));
-    for file in files.filter(|file| !own.contains(file)) {
-        recorder.opened_before(&file);
-    }
+    files.filter(|file| !own.contains(file)).collect()
 }

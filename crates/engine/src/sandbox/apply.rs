@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use backout_capture::overlay::{self, ClockReference, Ended, Plan, Top};
 use backout_crashpoint::crash_point;
-use backout_drivers::file::Baseline;
+use backout_files::Baseline;
 use backout_model::{OperationId, TargetPath};
 
 use super::SandboxError;
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// Gives a directory on the file system of the layers.
-    fn place_beside(&self, manifest: &Manifest, id: OperationId) -> PathBuf {
+    pub(super) fn place_beside(&self, manifest: &Manifest, id: OperationId) -> PathBuf {
         let places = self.places(id);
         let device = |path: &Path| {
             use std::os::unix::fs::MetadataExt as _;

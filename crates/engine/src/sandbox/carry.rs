@@ -65,6 +65,16 @@ impl Variables {
         kept
     }
 
+    /// Lists what is set, with its value.
+    pub(super) fn set(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.names.iter().zip(&self.values)
+    }
+
+    /// Lists the caller's variables that are not there.
+    pub(super) fn unset(&self) -> impl Iterator<Item = &OsString> {
+        self.unset.iter()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.unset.is_empty()
     }

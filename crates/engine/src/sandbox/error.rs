@@ -65,6 +65,12 @@ pub enum SandboxError {
         /// Where it stands.
         head: u64,
     },
+    /// Something is where an export was to be written.
+    #[error("`{path}` is there already")]
+    InTheWay {
+        /// Where.
+        path: String,
+    },
     /// There is nothing to make real.
     #[error("nothing of the sandbox `{name}` is to be applied")]
     Nothing {

@@ -61,8 +61,9 @@ impl Engine {
         task: &SandboxTask,
     ) -> Result<SandboxRan, EngineError> {
         let mut open = self.open_sandbox(name)?;
-        let ran = self.exec_open(&mut open, task)?;
+        let mut ran = self.exec_open(&mut open, task)?;
         self.flatten(&mut open)?;
+        ran.notes.extend(self.prune_by_itself(&mut open)?);
         Ok(ran)
     }
 
@@ -265,6 +266,7 @@ impl Engine {
             variables,
             at: self.now(),
             was_real: false,
+            is_folded: false,
         });
         open.manifest.head = number;
         open.manifest.next = number + 1;

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use backout_capture::overlay::{Means, Stack, Top};
-use backout_drivers::file::Baseline;
+use backout_files::Baseline;
 use backout_model::{AgentId, OperationId, Owner, TargetPath, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::prune::SandboxKeep;
 use super::view::{SandboxAct, SandboxVerdict};
 use crate::trial::command_line;
 
@@ -60,6 +61,9 @@ pub(super) struct Manifest {
     /// The checkpoint that was made real as a whole, if it was the last thing that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) applied_head: Option<u64>,
+    /// Which checkpoints stay when there are many.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) keep: SandboxKeep,
     /// Whether it is being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_ended: bool,
@@ -82,6 +86,9 @@ pub(super) struct Checkpoint {
     /// The checkpoint whose file has the variables; none if there are none of our own.
     pub(super) variables: Option<u64>,
     pub(super) at: Timestamp,
+    /// Whether it is only known any more: what it changed is part of the next one, and nobody can go back to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_folded: bool,
     /// Whether it was made real as a whole, by itself or with one after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) was_real: bool,
@@ -258,4 +265,8 @@ impl Manifest {
 pub(super) fn targets(paths: &[impl AsRef<Path>]) -> Vec<TargetPath> {
     let target = |path: &dyn AsRef<Path>| TargetPath::new(path.as_ref()).ok();
     paths.iter().filter_map(|path| target(path)).collect()
+}
+
+fn is_default(keep: &SandboxKeep) -> bool {
+    *keep == SandboxKeep::default()
 }

@@ -17,8 +17,11 @@ mod carry;
 mod depth;
 mod error;
 mod exec;
+mod export;
 mod manifest;
 mod open;
+mod prune;
+mod settle;
 mod text;
 mod view;
 
@@ -27,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use backout_capture::overlay;
 use backout_crashpoint::crash_point;
-use backout_drivers::file::FileError;
+use backout_files::UnusablePath;
 use backout_model::{OperationId, TargetPath, any_path};
 use serde::{Deserialize, Serialize};
 
@@ -36,10 +39,13 @@ use crate::{Engine, EngineError, Reply, Selection};
 pub use error::SandboxError;
 pub use exec::{OnFailure, SandboxTask};
 use exec::{changes_file, variables_file};
+pub use export::{SandboxExport, SandboxExported};
 use manifest::{Checkpoint, Entry, Manifest, VERSION, targets};
+pub use prune::{SandboxKeep, SandboxPruned};
+pub use settle::SandboxSettled;
 pub use view::{
-    SandboxAct, SandboxCheckpoint, SandboxEntry, SandboxRan, SandboxStanding, SandboxVerdict,
-    SandboxView,
+    SandboxAct, SandboxBatch, SandboxCheckpoint, SandboxEntry, SandboxRan, SandboxStanding,
+    SandboxVerdict, SandboxView,
 };
 
 /// What a sandbox is called that got no name.
@@ -98,6 +104,26 @@ pub enum SandboxCommand {
         /// Which part of it.
         selection: Selection,
     },
+    /// Let checkpoints go.
+    Prune {
+        /// Its name; none takes the only one.
+        name: Option<String>,
+        /// Which stay.
+        keep: SandboxKeep,
+        /// Whether what was set aside and not applied may go.
+        is_discarding: bool,
+        /// Only show what would go.
+        is_dry_run: bool,
+    },
+    /// Write it down for elsewhere.
+    Export {
+        /// Its name; none takes the only one.
+        name: Option<String>,
+        /// How.
+        how: SandboxExport,
+        /// Whether variables that look like secrets go along.
+        has_secrets: bool,
+    },
     /// Let it go.
     End {
         /// Its name; none takes the only one.
@@ -121,6 +147,9 @@ pub struct SandboxStart {
     pub roots: Vec<TargetPath>,
     /// Whether its commands have no network but their own loopback.
     pub has_no_network: bool,
+    /// Which checkpoints stay when there are many.
+    #[serde(default)]
+    pub keep: SandboxKeep,
 }
 
 impl Engine {
@@ -152,19 +181,23 @@ impl Engine {
             SandboxCommand::Apply { name, selection } => self
                 .apply_sandbox(name.as_deref(), &selection)
                 .map(Reply::Finished),
+            SandboxCommand::Prune {
+                name,
+                keep,
+                is_discarding,
+                is_dry_run,
+            } => self.prune_sandbox(name.as_deref(), &keep, (is_discarding, is_dry_run)),
+            SandboxCommand::Export {
+                name,
+                how,
+                has_secrets,
+            } => self.export_sandbox(name.as_deref(), &how, has_secrets),
             SandboxCommand::End {
                 name,
                 is_discarding,
             } => self.end_sandbox(name.as_deref(), is_discarding),
             SandboxCommand::List => {
-                let mut sandboxes = Vec::new();
-                for name in self.sandbox_names()? {
-                    // What cannot be read is told by whoever asks for it by name.
-                    if let Ok(manifest) = self.read_sandbox(&name) {
-                        let standing = self.standing(&manifest);
-                        sandboxes.push(SandboxView::of(&manifest, standing, false));
-                    }
-                }
+                let sandboxes = self.all_sandboxes()?;
                 Ok(Reply::Sandboxes { sandboxes })
             }
         }
@@ -178,7 +211,7 @@ impl Engine {
     fn start_sandbox(&self, start: &SandboxStart) -> Result<Reply, EngineError> {
         let _held = self.sandboxes().hold()?;
         let name = self.free_name(start.name.as_deref())?;
-        let unusable = |_| FileError::Unusable {
+        let unusable = |_| UnusablePath {
             path: start.directory.display().to_string(),
         };
         let home = TargetPath::new(&start.directory).map_err(unusable)?;
@@ -193,6 +226,7 @@ impl Engine {
             directory: home.clone(),
             variables: None,
             was_real: false,
+            is_folded: false,
             at: self.now(),
         };
         let mut manifest = Manifest {
@@ -221,6 +255,7 @@ impl Engine {
             log: Vec::new(),
             applied: Vec::new(),
             applied_head: None,
+            keep: start.keep.clone(),
             is_ended: false,
         };
         self.sandboxes().make(&name)?;
@@ -367,6 +402,11 @@ impl Engine {
                 merges.push(merge.clone());
             }
         }
+        let is_shared = |entry: &&Entry| {
+            let is_there = checkpoints.iter().any(|it| it.number == entry.checkpoint);
+            entry.act == SandboxAct::Ran && !entry.is_rolled_back && is_there
+        };
+        let log: Vec<Entry> = from.log.iter().filter(is_shared).cloned().collect();
         self.sandboxes().make(&new)?;
         for number in checkpoints.iter().map(|it| it.number) {
             for file in [variables_file(number), changes_file(number)] {
@@ -386,7 +426,7 @@ impl Engine {
             merges,
             unfinished: Vec::new(),
             running: None,
-            log: Vec::new(),
+            log,
             applied_head: None,
             ..from
         };
@@ -453,6 +493,7 @@ impl Engine {
 fn number_of(manifest: &Manifest, checkpoint: &str) -> Result<u64, EngineError> {
     let number = checkpoint.parse().ok();
     let found = number.and_then(|number| manifest.checkpoint(number));
+    let found = found.filter(|it| !it.is_folded);
     match found {
         Some(found) => Ok(found.number),
         None => Err(SandboxError::NoCheckpoint {

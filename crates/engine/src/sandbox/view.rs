@@ -125,6 +125,20 @@ pub struct SandboxEntry {
     pub changes: u64,
 }
 
+/// What commands in a sandbox did, one after the other.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct SandboxBatch {
+    /// Those that ran, in their order.
+    pub ran: Vec<SandboxRan>,
+    /// How many succeeded.
+    pub succeeded: u64,
+    /// How many were not begun.
+    pub not_run: u64,
+    /// Why it ended before its end, if a command could not even be begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// What a command in a sandbox did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SandboxRan {
@@ -171,7 +185,8 @@ impl SandboxView {
             .map(|it| it.number)
             .collect();
         let directory = manifest.checkpoint(manifest.head).map(|it| &it.directory);
-        let checkpoints = manifest.checkpoints.iter().map(|it| SandboxCheckpoint {
+        let listed = manifest.checkpoints.iter().filter(|it| !it.is_folded);
+        let checkpoints = listed.map(|it| SandboxCheckpoint {
             number: it.number,
             parent: it.parent,
             directory: it.directory.clone(),

@@ -1,6 +1,6 @@
 //! What a trial would change, name by name.
 
-use backout_drivers::file::{FileChange, Was};
+use backout_files::{FileChange, Was};
 
 use super::manifest::TrialChange;
 use crate::{DiffFile, Engine, EngineError};

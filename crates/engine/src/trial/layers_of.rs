@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backout_capture::overlay;
-use backout_drivers::file::Baseline;
+use backout_files::Baseline;
 use backout_model::{AgentId, OperationId, TargetPath, TaskId};
 
 use super::manifest::{Manifest, TrialState, VERSION};

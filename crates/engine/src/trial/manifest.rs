@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use backout_drivers::file::Baseline;
+use backout_files::Baseline;
 use backout_model::{AgentId, OperationId, Owner, TargetPath, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use backout_capture::overlay::{self, Invocation, Streams, Survivors};
 use backout_crashpoint::crash_point;
-use backout_drivers::file::{Baseline, FileError, FileRequest};
+use backout_files::{BaseChanged, Baseline, UnusablePath};
 use backout_model::{
     Key, Operation, OperationId, TargetPath, TaskStatus, Timestamp, any_path, any_words,
 };
@@ -165,7 +165,7 @@ impl Engine {
     fn new_manifest(&self, id: OperationId, task: &TrialTask) -> Result<Manifest, EngineError> {
         let words = task.command.iter();
         let target = |path: &Path| {
-            TargetPath::new(path).map_err(|_| FileError::Unusable {
+            TargetPath::new(path).map_err(|_| UnusablePath {
                 path: path.display().to_string(),
             })
         };
@@ -235,18 +235,16 @@ impl Engine {
         let in_conflict = chosen.iter().filter(|change| change.is_conflict);
         let paths: Vec<String> = in_conflict.map(|change| change.path.to_string()).collect();
         if !paths.is_empty() {
-            return Err(FileError::BaseChanged { paths }.into());
+            return Err(BaseChanged { paths }.into());
         }
         let homes = select::homes(&manifest.homes, &chosen);
         let all: Vec<&TrialChange> = homes.into_iter().chain(chosen).collect();
         let mut notes = Vec::new();
-        let request = FileRequest::Layer {
-            summary: manifest.summary(),
-            entries: select::entries(&manifest.changes, &all, &mut notes),
-        };
+        let entries = select::entries(&manifest.changes, &all, &mut notes);
+        let request = self.files.layering(manifest.summary(), entries);
         let applied: HashSet<TargetPath> = all.iter().map(|change| change.path.clone()).collect();
         let context = self.context_of(manifest)?;
-        let mut finished = match self.write_in(&context, &request) {
+        let mut finished = match self.write_in(&context, &*request) {
             Ok(finished) => finished,
             Err(error) => {
                 if matches!(error, EngineError::TakenBack { .. }) {
@@ -518,5 +516,5 @@ fn is_base_changed(error: &EngineError) -> bool {
     let EngineError::Driver(error) = error else {
         return false;
     };
-    matches!(error.as_a(), Some(FileError::BaseChanged { .. }))
+    error.as_a::<BaseChanged>().is_some()
 }

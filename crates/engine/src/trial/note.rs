@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backout_capture::overlay::{self, Becomes, Change, Ended, Finished, What};
-use backout_drivers::file::Baseline;
+use backout_files::Baseline;
 use backout_model::TargetPath;
 
 use super::manifest::{Manifest, TrialChange, TrialEnd, TrialState, TrialWhat};

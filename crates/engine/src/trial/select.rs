@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use backout_drivers::file::{Baseline, LayerEntry, LayerState};
+use backout_files::{Baseline, LayerEntry, LayerState};
 use backout_model::TargetPath;
 
 use super::manifest::{Manifest, TrialChange, TrialState, TrialWhat};

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 
-use backout_drivers::file::{FileChange, Was, names_shown};
+use backout_files::said::names_shown;
+use backout_files::{FileChange, Was};
 use backout_model::ports::Examined;
 use backout_model::{Key, Reach, Target, TargetPath};
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_model::ports::{How, State};
+use backout_model::ports::{Guarantee, How, State};
 use backout_model::{
     Event, Key, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome, Verb,
 };
@@ -86,10 +86,13 @@ impl Engine {
         };
         let settled = now.into_iter().filter(is_back);
         let effect = self.store.effect(about.id)?;
-        let gone = self.driver_of(&effect)?.outline(&effect)?.gone;
+        let outline = self.driver_of(&effect)?.outline(&effect)?;
+        // What is answered by another effect is made anew: only the redo knows what it is called now.
+        let is_new = outline.guarantee == Guarantee::Compensating;
+        let gone = outline.gone;
         let is_clean = |key: &Key| {
             let then = first.get(key);
-            then.is_none_or(|kind| was_as_left(kind))
+            is_new || then.is_none_or(|kind| was_as_left(kind))
         };
         let back = settled.map(|outcome| {
             // What was in a directory that went as one comes back with it, and by the same recipe.

@@ -12,6 +12,7 @@ use backout_storage::{Filter, OperationRef};
 use super::carriers::Carriers;
 use super::preview::Planned;
 use super::work::Told;
+use crate::calls::is_to_go;
 use crate::{Engine, EngineError, UndoOptions, UndoWhat};
 
 /// How many later operations that stay a plan names.
@@ -42,6 +43,7 @@ impl Engine {
             UndoWhat::Newest { .. }
             | UndoWhat::Paths { .. }
             | UndoWhat::Task(_)
+            | UndoWhat::Prompt(_)
             | UndoWhat::ToCheckpoint(_) => Vec::new(),
         };
         let aim = match self.aim(what, options) {
@@ -134,7 +136,10 @@ impl Engine {
             let is_wanted = |target: &Target| along.contains(target.key()) || is_named(target);
             let is_meant = |target: &Target| carriers.have(target) || is_wanted(target);
             let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
-            let mut plan = plan_undo(&history, &aim.goal, scope, &permission)?;
+            let mut plan = match plan_undo(&history, &aim.goal, scope, &permission) {
+                Ok(plan) => plan,
+                Err(error) => return Err(self.chosen_in_tree(error.into(), options)?),
+            };
             carriers.hold(&mut plan, is_wanted);
             self.hold(aim, &mut plan)?;
             let known = (along.len(), carriers.len());
@@ -144,6 +149,8 @@ impl Engine {
             }
             if (along.len(), carriers.len()) == known {
                 self.put_in_order(&history, &mut plan)?;
+                self.refuse_split(&history, &plan, options)?;
+                self.keep_homes(&history, &mut plan, options)?;
                 return Ok((history, plan));
             }
         }
@@ -199,7 +206,13 @@ impl Engine {
         let dependencies = options.with_dependencies;
         match what {
             UndoWhat::Newest { below } => {
-                let newest = self.newest_act(below.as_ref())?;
+                let mut newest = self.newest_act(below.as_ref())?;
+                // Where targets are chosen, whoever has them is meant, not the command that it is a part of.
+                if let [only] = newest.as_mut_slice()
+                    && options.selection.is_everything()
+                {
+                    *only = self.command_of(*only)?;
+                }
                 self.aim_at(newest, dependencies)
             }
             UndoWhat::Operations(references) => {
@@ -231,6 +244,17 @@ impl Engine {
                     redos: BTreeMap::new(),
                     parts: BTreeMap::new(),
                 })
+            }
+            UndoWhat::Prompt(prompt) => {
+                let mut ids = self.operations_of(prompt)?;
+                let is_running =
+                    |it: &&Operation| it.verb == Verb::Run && it.status == Status::Armed;
+                if let Some(running) = ids.iter().find(is_running) {
+                    return Err(self.unfinished(running));
+                }
+                ids.retain(is_to_go);
+                let ids = ids.into_iter().map(|operation| operation.id).collect();
+                self.aim_at(ids, dependencies)
             }
             UndoWhat::ToCheckpoint(name) => self.aim_at_checkpoint(name),
         }

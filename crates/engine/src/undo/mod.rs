@@ -13,6 +13,7 @@ mod carriers;
 mod follow;
 mod goal;
 mod half_way;
+mod named;
 mod newest;
 mod nothing;
 mod order;
@@ -21,6 +22,7 @@ mod preview;
 mod put_back;
 mod redoing;
 mod since;
+mod split;
 mod work;
 
 pub use nothing::real_target;

@@ -1,6 +1,8 @@
 //! What was done last, where nobody names it: below a directory, or outside of the file system.
 
-use backout_model::{Key, Operation, OperationId, Status, Target, TargetPath, Verb};
+use backout_model::{
+    DependencyReason, Key, Operation, OperationId, Status, Target, TargetPath, Verb,
+};
 use backout_storage::Filter;
 
 use crate::{Engine, EngineError};
@@ -51,6 +53,28 @@ impl Engine {
             }
         }
         Ok(all)
+    }
+
+    /// Names the command that an operation tells a part of: that is what somebody did. A command that runs is not meant, and
+    /// what was started inside of one is told by its own process.
+    pub(super) fn command_of(&self, id: OperationId) -> Result<OperationId, EngineError> {
+        let operation = self.store.operation(id)?.filter(|it| it.verb == Verb::Run);
+        let Some(operation) = operation else {
+            return Ok(id);
+        };
+        let owner = self.store.first_owner(operation.id)?;
+        for edge in &operation.depends_on {
+            if edge.reason != DependencyReason::Within {
+                continue;
+            }
+            let command = self.store.operation(edge.on)?;
+            let is_over =
+                command.is_some_and(|it| it.status.is_in_effect() && it.status != Status::Armed);
+            if is_over && self.store.first_owner(edge.on)? == owner {
+                return Ok(edge.on);
+            }
+        }
+        Ok(operation.id)
     }
 
     /// Finds the newest operation at or below a directory, or outside of the file system: what belongs to no directory is

@@ -147,8 +147,14 @@ impl Engine {
         let Some(found) = look(path) else {
             return Ok(None);
         };
+        // What a directory on the way that became a link leads to is not what was written by that name.
+        let is_direct = |other: &TargetPath| {
+            let above = other.parent().map(|above| above.as_path().to_path_buf());
+            above.is_none_or(|above| above.canonicalize().is_ok_and(|real| real == above))
+        };
         let is_it = |other: &TargetPath| {
-            look(other).is_some_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
+            let it = look(other).filter(|_| is_direct(other));
+            it.is_some_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
         };
         let filter = Filter {
             limit: Some(OTHER_NAMES_MAX),

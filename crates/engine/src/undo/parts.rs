@@ -1,7 +1,8 @@
 //! What a whole file will be when the newer steps of a plan have taken their parts out of it. They leave what others changed
 //! in the rest of the file, and an older write of the whole file then meets that.
 
-use backout_drivers::file::{Shown, Was, changed_bytes, merged};
+use backout_files::said::{changed_bytes, merged};
+use backout_files::{Shown, Was};
 use backout_model::ports::OnConflict;
 use backout_model::{Digest, OutcomeKind, Target, TargetPath};
 

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use backout_drivers::file::{said_of_barred, said_of_strangers};
+use backout_files::said::{said_of_barred, said_of_strangers};
 use backout_model::ports::{Examined, Guarantee, OnConflict, State};
 use backout_model::{
-    Chosen, History, Operation, OperationId, OutcomeKind, Reach, Status, Target, TargetOutcome,
-    TaskId, UndoPlan, UndoStep, Verb,
+    History, Operation, OperationId, OutcomeKind, Reach, Status, Target, TargetOutcome, TaskId,
+    UndoPlan, UndoStep, Verb,
 };
 
+use super::named::names_of;
 use super::work::Work;
 use crate::lifecycle::with_causes;
 use crate::{
@@ -28,6 +29,9 @@ pub(super) struct Planned {
 
 /// Makes the plan of what was asked for, with these options.
 pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<Planned, EngineError>;
+
+/// Says why what others wrote as well does not merge, as the undo says it.
+const NOT_ALONE: &str = "what the command alone made of it is not known";
 
 /// What preparing a step foresees of each target, or what stopped it.
 type Tried = Result<Vec<TargetOutcome>, String>;
@@ -227,10 +231,17 @@ impl Engine {
     ) -> Result<Vec<PlannedTarget>, EngineError> {
         let driver = self.driver_of(&work.effect)?;
         let examined = driver.examine(&work.effect, false)?;
-        let tried = self.tried(work, &examined, options)?;
+        // What newer steps take away first may be what stands in the way.
+        let is_tried = newer.is_empty() && driver.foresees_by_trying();
+        let tried = self.tried(work, &examined, options, is_tried)?;
         // What a newer step changes first cannot be judged yet.
-        let is_later = |target: &Target| newer.iter().any(|newer| touches(&newer.step, target));
-        let later = examined.iter().filter(|it| is_later(&it.target));
+        let is_later = |target: &Target| newer.iter().any(|newer| is_before(newer, work, target));
+        let come = driver.outline(&work.effect)?.come;
+        let stays =
+            |found: &Examined| !come.contains(found.target.key()) && stays_there(newer, found);
+        let later = examined
+            .iter()
+            .filter(|it| is_later(&it.target) && !stays(it));
         let later: HashSet<usize> = later.map(|it| it.change).collect();
         let mut between = if later.is_empty() {
             HashMap::new()
@@ -257,12 +268,7 @@ impl Engine {
                 (_, Some(why)) => TargetState::CannotComeBack { why },
                 (Some(found), None) if later.contains(&found.change) => {
                     let why = between.remove(target.key()).or_else(|| filled(found));
-                    match (why, options.on_conflict) {
-                        (Some(why), OnConflict::Refuse) => TargetState::Conflict { why },
-                        (Some(why), OnConflict::Force) => TargetState::Overwritten { why },
-                        // Whether it merges is seen when its turn comes.
-                        (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
-                    }
+                    after_newer(why, options.on_conflict, found)
                 }
                 (Some(found), None) => match (&tried, is_barred(found)) {
                     (_, Some(why)) => TargetState::Conflict { why },
@@ -315,6 +321,7 @@ impl Engine {
         work: &Work<'_>,
         examined: &[Examined],
         options: &UndoOptions,
+        is_tried: bool,
     ) -> Result<Option<Tried>, EngineError> {
         let is_other = |it: &Examined| matches!(it.state, State::Other { .. }) || it.lost.is_some();
         let on_conflict = options.on_conflict;
@@ -325,8 +332,8 @@ impl Engine {
         let (held, free): (Vec<_>, Vec<_>) = examined.iter().partition(is_stuck);
         let held: HashSet<_> = held.iter().map(|it| it.target.key()).collect();
         let is_part = options.partial && free.iter().any(|it| held.contains(it.target.key()));
-        let is_tried = on_conflict != OnConflict::Refuse || is_part;
-        if !is_tried || !examined.iter().any(is_other) {
+        let is_asked = on_conflict != OnConflict::Refuse || is_part;
+        if !is_tried && (!is_asked || !examined.iter().any(is_other)) {
             return Ok(None);
         }
         let how = work.how(on_conflict, true);
@@ -421,6 +428,41 @@ fn put_joined(steps: &mut Vec<UndoStep>, at: usize, joined: UndoStep, other: &Un
 pub(super) fn touches(step: &UndoStep, target: &Target) -> bool {
     let mut theirs = step.targets.iter();
     theirs.any(|other| other.overlap(target).is_some())
+}
+
+/// Tells whether a step changes a target before the turn of `work` comes. Another step of the same operation does that to a
+/// directory, or where both are about the same: all else is as both left it.
+fn is_before(newer: &Work<'_>, work: &Work<'_>, target: &Target) -> bool {
+    let is_of_both = || {
+        let mut theirs = newer.step.targets.iter();
+        target.reach() == Reach::Tree || theirs.any(|it| it.key() == target.key())
+    };
+    touches(&newer.step, target) && (newer.step.id != work.step.id || is_of_both())
+}
+
+/// Tells whether what is where a tree is to come back to stays there: newer steps only take things out of it.
+fn stays_there(newer: &[Work<'_>], found: &Examined) -> bool {
+    // Whoever changes a part of anything else changes it.
+    if found.target.reach() != Reach::Tree || found.target.file().is_none() {
+        return false;
+    }
+    let is_taken = |target: &Target| found.target.key().is_at_or_below(target.key());
+    let mut taken = newer.iter().flat_map(|newer| &newer.step.targets);
+    let is_there = !found.goes && matches!(found.state, State::Other { .. });
+    is_there && !taken.any(is_taken)
+}
+
+/// Says what is foreseen of a target that newer steps change first, and what they leave in the way.
+fn after_newer(why: Option<String>, on_conflict: OnConflict, found: &Examined) -> TargetState {
+    match (why, on_conflict) {
+        (Some(why), OnConflict::Refuse) => TargetState::Conflict { why },
+        (Some(why), OnConflict::Force) => TargetState::Overwritten { why },
+        (Some(why), OnConflict::Merge) if found.shared.is_some() => TargetState::Conflict {
+            why: format!("{why}; {NOT_ALONE}"),
+        },
+        // Whether it merges is seen when its turn comes.
+        (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
+    }
 }
 
 /// Says what a look at a target foresees.
@@ -541,16 +583,4 @@ fn is_directory(tree: &Target) -> bool {
         let found = path.as_path().symlink_metadata();
         found.is_ok_and(|found| found.is_dir())
     })
-}
-
-/// Names what was asked for: as it was named, or else by the steps that it means.
-fn names_of(planned: &Planned) -> Vec<OperationId> {
-    if !planned.named.is_empty() {
-        return planned.named.clone();
-    }
-    let steps = &planned.plan.steps;
-    let is_named = |step: &&UndoStep| step.chosen == Chosen::Named;
-    let mut named: Vec<_> = steps.iter().filter(is_named).map(|step| step.id).collect();
-    named.dedup();
-    named
 }

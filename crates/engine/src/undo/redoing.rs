@@ -1,7 +1,8 @@
 //! Which undos a redo takes back.
 
 use backout_model::{
-    Key, Operation, OperationId, OutcomeKind, PlanError, Status, TargetPath, Verb,
+    Dependency, DependencyReason, Key, Operation, OperationId, OutcomeKind, PlanError, Status,
+    TargetPath, Verb,
 };
 use backout_storage::Filter;
 
@@ -52,12 +53,34 @@ impl Engine {
                     let undo = self.store.operation(id)?;
                     undos.extend(undo.filter(|it| it.status.is_in_effect()).map(|it| it.id));
                 }
+                if undos.is_empty() && operation.verb == Verb::Run {
+                    undos = self.undos_within(id)?;
+                }
                 if undos.is_empty() {
                     return Err(EngineError::NothingToRedo { id });
                 }
                 Ok(undos)
             }
         }
+    }
+
+    /// Finds the undos of what lies within a command that has nothing of its own to bring back.
+    fn undos_within(&self, command: OperationId) -> Result<Vec<OperationId>, EngineError> {
+        let is_within =
+            |edge: &Dependency| edge.on == command && edge.reason == DependencyReason::Within;
+        let mut undos = Vec::new();
+        for part in self.store.connected(&[command])? {
+            if !part.depends_on.iter().any(is_within) {
+                continue;
+            }
+            for id in part.undos() {
+                let undo = self.store.operation(id)?;
+                undos.extend(undo.filter(|it| it.status.is_in_effect()).map(|it| it.id));
+            }
+        }
+        undos.sort_unstable();
+        undos.dedup();
+        Ok(undos)
     }
 
     /// Finds the undos of the newest undo command that still hold. One that found everything as before has nothing to bring

@@ -140,7 +140,8 @@ impl Engine {
             UndoWhat::Paths { since: None, .. }
             | UndoWhat::Newest { .. }
             | UndoWhat::Operations(_)
-            | UndoWhat::Task(_) => None,
+            | UndoWhat::Task(_)
+            | UndoWhat::Prompt(_) => None,
         })
     }
 

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_model::ports::{Examined, Guarantee, How, OnConflict, Outline, Past, PastRole};
+use backout_drivers::file::FileChange;
+use backout_model::ports::{Examined, Guarantee, How, OnConflict, Outline, Past, PastRole, State};
 use backout_model::{
     Below, Chosen, Effect, Key, Operation, OperationId, OutcomeKind, Reach, Standing, Status,
-    Target, TargetOutcome, UndoStep,
+    Target, TargetOutcome, TargetPath, UndoStep,
 };
 use backout_storage::Filter;
 
@@ -122,6 +123,7 @@ impl Engine {
         step: &UndoStep,
     ) -> Result<Work<'h>, EngineError> {
         let mut held_as_one = None;
+        let mut changed = None;
         // Where a redo brought back as one what is to go in part, the operation itself knows the parts.
         for with in [step.with, step.id] {
             let effect = self.store.effect(with)?;
@@ -132,7 +134,7 @@ impl Engine {
                 seen_by_others,
                 ..
             } = self.driver_of(&effect)?.outline(&effect)?;
-            let moved_on = self.moved_on(operation, with)?;
+            let moved_on = self.moved_on(operation, with, &step.targets)?;
             match part_of((&held, &gone), (operation, with), &step.targets, &moved_on) {
                 Ok(only) => {
                     let step = UndoStep {
@@ -140,7 +142,7 @@ impl Engine {
                         ..step.clone()
                     };
                     let past = self.past_of(operation, &step)?;
-                    return Ok(Work {
+                    let work = Work {
                         operation,
                         step,
                         effect,
@@ -150,16 +152,37 @@ impl Engine {
                         earlier: self.earlier(operation.id)?,
                         past,
                         homes: homes(operation, &held),
-                    });
+                    };
+                    // Of a tree that came as one, and in which somebody was since, the operation itself knows the parts, too.
+                    if with == operation.id || changed.is_some() || !self.is_drifted_tree(&work)? {
+                        return Ok(work);
+                    }
+                    changed = Some(work);
                 }
                 Err(tree) => held_as_one = Some(tree),
             }
         }
-        Err(EngineError::Inseparable {
+        changed.ok_or_else(|| EngineError::Inseparable {
             id: step.id,
             way: way_of(operation),
             tree: held_as_one,
         })
+    }
+
+    /// Tells whether a redo brought back a tree as one, where nothing was, that does not hold any more what it held then.
+    fn is_drifted_tree(&self, work: &Work<'_>) -> Result<bool, EngineError> {
+        let driver = self.driver_of(&work.effect)?;
+        let come = driver.outline(&work.effect)?.come;
+        // Only the redo knows what it replaced.
+        let is_replaced = |it: &FileChange| it.before.is_some() && is_come(&it.path, &come);
+        if come.is_empty() || self.sides_of(&work.effect)?.iter().any(is_replaced) {
+            return Ok(false);
+        }
+        let examined = driver.examine(&work.effect, false)?;
+        let is_other = |it: &Examined| {
+            matches!(it.state, State::Other { .. }) && come.contains(it.target.key())
+        };
+        Ok(examined.iter().any(is_other))
     }
 
     /// Gives the recipes of what took parts of an operation back, a moment ago too.
@@ -233,11 +256,13 @@ impl Engine {
         }))
     }
 
-    /// Lists what a redo brought back of an operation and holds no more: it was taken back since, or brought by another.
+    /// Lists what a redo brought back of an operation and holds no more: it was taken back since, or brought by another. What
+    /// holds somebody's text is held by the operation itself; it goes with the redo if that is meant with it.
     fn moved_on(
         &self,
         operation: &Operation,
         with: OperationId,
+        meant: &[Target],
     ) -> Result<Vec<Target>, EngineError> {
         if with == operation.id {
             return Ok(Vec::new());
@@ -245,7 +270,13 @@ impl Engine {
         let redo = self.store.operation(with)?;
         let brought = redo.iter().flat_map(|redo| &redo.targets);
         let brought: HashSet<&Key> = brought.map(|standing| standing.target.key()).collect();
-        let is_held = |it: &Standing| it.is_in_effect() && it.held_by == Some(with);
+        let still = redo.iter().flat_map(Operation::in_effect);
+        let still: HashSet<&Target> = still.map(|standing| &standing.target).collect();
+        let is_along = |it: &Standing| {
+            it.held_by.is_none() && meant.contains(&it.target) && still.contains(&it.target)
+        };
+        let is_held =
+            |it: &Standing| it.is_in_effect() && (it.held_by == Some(with) || is_along(it));
         let others = operation.targets.iter().filter(|it| !is_held(it));
         let others = others.map(|standing| &standing.target);
         let moved_on = others.filter(|target| brought.contains(target.key()));
@@ -331,6 +362,10 @@ fn part_of(
     }
     let is_all = held.iter().all(|target| only.contains(target.key()));
     Ok((!is_all).then_some(only))
+}
+
+fn is_come(path: &TargetPath, come: &BTreeSet<Key>) -> bool {
+    come.contains(&Key::from(path.clone()))
 }
 
 /// Lists the targets of a redo's recipe that are not what it brought back.

@@ -26,7 +26,13 @@ pub(crate) fn faulty(world: &World, works: usize) -> (Engine, Arc<FaultyStore>) 
     let store = Arc::new(FaultyStore::new(world.shelf.store(), works));
     let settings = world.engine.settings().clone();
     let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
-    let engine = Engine::with_store(settings, Arc::clone(&store) as _, clock, ids).unwrap();
+    let engine = Engine::with_store(
+        settings,
+        Arc::clone(&store) as _,
+        backout_drivers::local,
+        (clock, ids),
+    )
+    .unwrap();
     (engine, store)
 }
 

@@ -21,6 +21,6 @@ impl Shelf {
 
     pub(crate) fn engine(&self, settings: Settings) -> Engine {
         assert_eq!(settings.state_dir, self.0, "one world, one store");
-        Engine::open(settings).unwrap()
+        Engine::open(settings, backout_drivers::local).unwrap()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backout_driver_example::{PutRows, Rows, Table};
 use backout_drivers::file::FileRequest;
-use backout_engine::{EngineError, Finished, UndoOptions};
+use backout_engine::{Command, Context, Engine, EngineError, Finished, TaskCommand, UndoOptions};
 use backout_model::ports::OnConflict;
 use backout_model::{Cost, Decision, OperationId, Strategy};
 
@@ -39,7 +39,7 @@ fn cost(world: &World, id: OperationId) -> Cost {
 }
 
 /// The store does not take another large file.
-fn full(world: &World) -> backout_engine::Engine {
+fn full(world: &World) -> Engine {
     world.with(|settings| settings.retention.store_bytes_max = 64 * 1024)
 }
 
@@ -243,4 +243,47 @@ fn any_driver_may_say_that_a_strategy_cannot_be_prepared() {
         0,
         "nothing was armed"
     );
+}
+
+/// Writes by one strategy and no other.
+fn insisting(world: &World, strategy: Strategy, change: impl Fn(&mut Context)) -> Engine {
+    world.asking(|context| {
+        context.strategy = Some(strategy);
+        change(context);
+    })
+}
+
+#[test]
+fn gc_keeps_what_an_older_logged_write_is_a_change_of() {
+    for newer in [Strategy::Snapshot, Strategy::Transaction] {
+        let world = World::new().file("big", &large("one"));
+        let write = |engine: &Engine, last: &str| {
+            let request = FileRequest::write(world.path("big"), large(last));
+            written(&engine.write(&request).unwrap())
+        };
+        let begin = TaskCommand::Begin {
+            id: Some("t".parse().unwrap()),
+            owner_pid: None,
+        };
+        world.engine.execute(Command::Task(begin)).unwrap();
+        // The older one waits for its task; the newer one is past its retention.
+        let task = |context: &mut Context| context.task = Some("t".parse().unwrap());
+        let older = write(&insisting(&world, Strategy::Transaction, task), "two");
+        let later = write(&insisting(&world, newer, |_| {}), "three");
+        assert_eq!(decision(&world, older).strategy, Strategy::Transaction);
+        assert_eq!(decision(&world, later).strategy, newer);
+        let at_once = world.with(|settings| {
+            settings.retention.committed_ms_min = 0;
+            settings.retention.committed_ms_max = 0;
+        });
+        let collected = at_once.gc(false, false).unwrap().collected;
+        assert_eq!(collected.expired, [], "{newer:?}");
+        assert_eq!(world.engine.verify().unwrap().not_undoable, []);
+        world.undone(older);
+        assert_eq!(world.read("big").unwrap(), large("one"));
+        // What nobody needs any more goes.
+        let collected = at_once.gc(false, false).unwrap().collected;
+        let gone: Vec<_> = collected.expired.iter().map(|(id, _)| *id).collect();
+        assert!(gone.contains(&older) && gone.contains(&later), "{gone:?}");
+    }
 }

@@ -188,6 +188,7 @@ fn every_command_that_can_travel_comes_back_as_it_was() {
         },
         Command::Restore {
             paths: vec![path],
+            targets: Vec::new(),
             from: newest.clone(),
             is_after: true,
         },

@@ -128,6 +128,7 @@ impl World {
             command: None,
             call: None,
             approval: None,
+            prompt: None,
             recipe: store.effect(again).unwrap().recipe,
         }
     }

@@ -14,7 +14,13 @@ fn engine(store: MemoryStore, clock: &Arc<TestClock>, wait_ms: u64) -> Engine {
     let mut settings = Settings::new("unused");
     settings.lease_wait_ms = wait_ms;
     let (clock, ids) = (Arc::clone(clock), Arc::new(RandomIds));
-    Engine::with_store(settings, Arc::new(store), clock, ids).unwrap()
+    Engine::with_store(
+        settings,
+        Arc::new(store),
+        backout_drivers::local,
+        (clock, ids),
+    )
+    .unwrap()
 }
 
 #[test]

@@ -21,6 +21,6 @@ impl Shelf {
     pub(crate) fn engine(&self, settings: Settings) -> Engine {
         let store = self.store();
         let (clock, ids) = (Arc::new(SystemClock), Arc::new(RandomIds));
-        Engine::with_store(settings, store, clock, ids).unwrap()
+        Engine::with_store(settings, store, backout_drivers::local, (clock, ids)).unwrap()
     }
 }

@@ -295,7 +295,10 @@ impl Run {
                 .filter_map(|id| self.oracle.index_of(id))
                 .collect(),
             UndoWhat::Newest { .. } => self.oracle.newest(),
-            UndoWhat::Task(_) | UndoWhat::ToCheckpoint(_) | UndoWhat::Paths { .. } => self
+            UndoWhat::Task(_)
+            | UndoWhat::Prompt(_)
+            | UndoWhat::ToCheckpoint(_)
+            | UndoWhat::Paths { .. } => self
                 .oracle
                 .ops
                 .iter()

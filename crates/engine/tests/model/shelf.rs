@@ -3,5 +3,5 @@
 use backout_engine::{Engine, Settings};
 
 pub(crate) fn engine(settings: Settings) -> Engine {
-    Engine::open(settings).unwrap()
+    Engine::open(settings, backout_drivers::local).unwrap()
 }

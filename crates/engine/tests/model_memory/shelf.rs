@@ -8,5 +8,11 @@ use backout_testkit::MemoryStore;
 pub(crate) fn engine(settings: Settings) -> Engine {
     let clock = Arc::new(SystemClock);
     let store = MemoryStore::shared(&settings.state_dir, clock.clone()).unwrap();
-    Engine::with_store(settings, Arc::new(store), clock, Arc::new(RandomIds)).unwrap()
+    Engine::with_store(
+        settings,
+        Arc::new(store),
+        backout_drivers::local,
+        (clock, Arc::new(RandomIds)),
+    )
+    .unwrap()
 }

@@ -1,29 +1,42 @@
 //! What is asked of one file without anybody's program: its syntax, secrets in it, its permissions, what it allows.
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use backout_checks::syntax::{self, Format};
 use backout_checks::value::Tree;
 use backout_checks::{Finding, iam, secrets};
-use backout_model::Verb;
 use backout_model::ports::Ruling;
 
 use super::file::Looked;
 use super::{reason_of, ruled, texts};
 use crate::rules::Rules;
-use crate::rules::kinds::Outcome;
+use crate::rules::kinds::{Outcome, Scope};
 
 /// How many findings of one kind are told of one file.
 const FOUND_MAX: usize = 10;
 
-/// Names the format of a file's new content.
-pub(super) fn format_name(rules: &Rules, file: &Looked<'_>) -> Option<&'static str> {
-    format_of(rules, file).map(Format::name)
+/// Tells whether a check is for a file because of one of its formats.
+pub(super) fn fits_format(rules: &Rules, file: &Looked<'_>, scope: &Scope) -> bool {
+    // The format need not be known if all are meant.
+    scope.formats.is_empty()
+        || formats_of(rules, file)
+            .into_iter()
+            .any(|format| scope.fits_format(Some(format.name())))
 }
 
-/// Finds the format of a file's new content: as the rules say, else by its name and its beginning.
-pub(super) fn format_of(rules: &Rules, file: &Looked<'_>) -> Option<Format> {
-    let path = file.path.as_path();
+/// Finds the formats of a file's new content, one for each of its names that tells one: as the rules say, else by the name and
+/// the beginning. Who reads it by a name takes it for what that says.
+pub(super) fn formats_of(rules: &Rules, file: &Looked<'_>) -> Vec<Format> {
+    let mut formats: Vec<Format> = Vec::new();
+    for path in file.names() {
+        let format = format_by(rules, file, path);
+        formats.extend(format.filter(|it| !formats.contains(it)));
+    }
+    formats
+}
+
+fn format_by(rules: &Rules, file: &Looked<'_>, path: &Path) -> Option<Format> {
     let by_rule = rules.syntax.iter().flat_map(|syntax| &syntax.formats);
     let mut by_rule = by_rule.filter(|(patterns, _)| patterns.matched(path).is_some());
     if let Some((_, name)) = by_rule.next() {
@@ -34,7 +47,7 @@ pub(super) fn format_of(rules: &Rules, file: &Looked<'_>) -> Option<Format> {
 }
 
 /// Asks everything that is built in.
-pub(super) fn look(rules: &Rules, file: &Looked<'_>, _verb: Verb) -> Ruling {
+pub(super) fn look(rules: &Rules, file: &Looked<'_>) -> Ruling {
     let mut ruling = Ruling::Allow;
     let mut ask = |name: &str, outcome: Outcome, found: Vec<Finding>| {
         let told = found.into_iter().take(FOUND_MAX);
@@ -47,8 +60,10 @@ pub(super) fn look(rules: &Rules, file: &Looked<'_>, _verb: Verb) -> Ruling {
         && syntax.on_failure != Outcome::Off
         && syntax.skip.matched(file.path.as_path()).is_none()
     {
-        let (outcome, found) = broken(rules, file, syntax.on_failure);
-        ask("syntax", outcome, found);
+        for format in formats_of(rules, file) {
+            let (outcome, found) = broken(format, file, syntax.on_failure);
+            ask("syntax", outcome, found);
+        }
     }
     if let Some(outcome) = rules.policy.secrets.filter(|it| *it != Outcome::Off) {
         ask("policy.secrets", outcome, leaked(file));
@@ -64,10 +79,7 @@ pub(super) fn look(rules: &Rules, file: &Looked<'_>, _verb: Verb) -> Ruling {
 
 /// What is wrong with the syntax. A file that was broken before may be written, broken or not: it has to be mended somehow. An
 /// empty one is not broken.
-fn broken(rules: &Rules, file: &Looked<'_>, outcome: Outcome) -> (Outcome, Vec<Finding>) {
-    let Some(format) = format_of(rules, file) else {
-        return (outcome, Vec::new());
-    };
+fn broken(format: Format, file: &Looked<'_>, outcome: Outcome) -> (Outcome, Vec<Finding>) {
     let found = match file.new_bytes() {
         None => Vec::new(),
         Some(Ok(bytes)) => syntax::check(format, bytes),
@@ -104,12 +116,14 @@ fn leaked(file: &Looked<'_>) -> Vec<Finding> {
 
 /// Access policies that allow everything.
 fn too_wide(rules: &Rules, file: &Looked<'_>) -> Vec<Finding> {
-    let format = match format_of(rules, file) {
-        Some(format @ (Format::Json | Format::JsonWithComments | Format::Yaml)) => {
-            texts::config_format(format)
-        }
-        _ => None,
+    let is_read = |format: &Format| {
+        matches!(
+            format,
+            Format::Json | Format::JsonWithComments | Format::Yaml
+        )
     };
+    let format = formats_of(rules, file).into_iter().find(is_read);
+    let format = format.and_then(texts::config_format);
     match (format, file.new_bytes()) {
         // What cannot be read is a matter of its syntax.
         (Some(format), Some(Ok(bytes))) if iam::may_be_in(bytes) => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use backout_checks::Finding;
 use backout_model::ports::{Reason, Ruling, StagedChange};
 
-use super::file::Looked;
+use super::file::{Looked, Seen};
 use super::{Content, builtin, reason_of, ruled, texts};
 use crate::program::{End, Rest, Shell, filled, run, run_in_layers};
 use crate::rules::Rules;
@@ -21,17 +21,17 @@ impl Content {
         &self,
         rules: &Rules,
         change: &StagedChange<'_>,
-        files: &[Looked<'_>],
+        seen: &Seen<'_>,
     ) -> Ruling {
         let mut ruling = Ruling::Allow;
         for check in &rules.checks {
             let fits = |file: &&Looked<'_>| {
-                let path = file.path.as_path();
                 file.has_new()
-                    && check.scope.fits(path, change.verb)
-                    && check.scope.fits_format(builtin::format_name(rules, file))
+                    && file.names().any(|path| check.scope.fits(path, change.verb))
+                    && builtin::fits_format(rules, file, &check.scope)
             };
-            let meant: Vec<&Looked<'_>> = files.iter().filter(fits).collect();
+            let files = seen.files.iter().chain(&seen.led);
+            let meant: Vec<&Looked<'_>> = files.filter(fits).collect();
             let mut reasons: Vec<Reason> = Vec::new();
             for file in &meant {
                 let found = texts::look(rules, check, file);
@@ -43,7 +43,7 @@ impl Content {
                 );
             }
             if let Some(program) = check.command.as_ref().filter(|_| reasons.is_empty()) {
-                reasons.extend(self.programs(rules, check, program, &meant, files));
+                reasons.extend(self.programs(rules, check, program, &meant, seen));
             }
             ruling = ruling.and(ruled(rules, check.on_failure, reasons));
         }
@@ -57,7 +57,7 @@ impl Content {
         check: &Check,
         program: &Program,
         meant: &[&Looked<'_>],
-        files: &[Looked<'_>],
+        seen: &Seen<'_>,
     ) -> Vec<Reason> {
         let name = format!("check `{}`", check.name);
         if meant.is_empty() {
@@ -70,7 +70,7 @@ impl Content {
                 Reason::new(super::rule_in(rules, &name), found).mended_by("write fewer at once"),
             ];
         }
-        let staged = match Staging::of(files) {
+        let staged = match Staging::of(seen) {
             Ok(staged) => staged,
             Err(error) => {
                 let found = format!("the new content could not be laid out for a check: {error}");
@@ -106,14 +106,15 @@ struct Staging {
 }
 
 impl Staging {
-    fn of(files: &[Looked<'_>]) -> std::io::Result<Self> {
+    fn of(seen: &Seen<'_>) -> std::io::Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("backout-check-")
             .tempdir()?;
         let mut shell = Shell::default();
-        for (number, file) in files.iter().enumerate() {
+        for (number, file) in seen.files.iter().chain(&seen.led).enumerate() {
             let path = file.path.as_path();
-            if file.after.is_none() {
+            // A link to a directory goes: what it leads to is laid out in its place.
+            if file.after.is_none() || file.leads_to.is_some() {
                 shell.removes.push(path.to_owned());
             }
             if !file.has_new() {

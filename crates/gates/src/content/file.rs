@@ -18,6 +18,10 @@ const MOVED_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Looked<'c> {
     pub(super) path: TargetPath,
+    /// Other names by which the same bytes are read: links by which it is written, and hard links.
+    pub(super) also: Vec<TargetPath>,
+    /// The directory that it leads to, if it comes to be a link to one.
+    pub(super) leads_to: Option<TargetPath>,
     pub(super) before: Option<NodeFacts>,
     pub(super) after: Option<NodeFacts>,
     old: Option<Box<dyn FileBytes + 'c>>,
@@ -30,6 +34,8 @@ impl<'c> Looked<'c> {
     fn of(file: ChangedFile<'c>) -> Self {
         Self {
             path: file.path,
+            also: Vec::new(),
+            leads_to: file.leads_to,
             before: file.before,
             after: file.after,
             old: file.old,
@@ -90,6 +96,12 @@ impl<'c> Looked<'c> {
         is_directory(self.before) && !is_directory(self.after)
     }
 
+    /// Lists the names by which it is read.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Path> {
+        let also = self.also.iter().map(TargetPath::as_path);
+        std::iter::once(self.path.as_path()).chain(also)
+    }
+
     /// Gives the target that it is.
     pub(super) fn target(&self) -> Target {
         Target::node(self.path.clone())
@@ -118,35 +130,61 @@ impl FileBytes for InWorld {
     }
 }
 
+/// All that is looked at of a change.
+#[derive(Debug, Default)]
+pub(super) struct Seen<'c> {
+    /// What it changes, with what lies in trees that move.
+    pub(super) files: Vec<Looked<'c>>,
+    /// What can be had by the names of new links to directories.
+    pub(super) led: Vec<Looked<'c>>,
+    /// Places that hold more than can be looked at.
+    pub(super) too_large: Vec<TargetPath>,
+}
+
 /// Lists the names of a change, with what lies in trees that move.
-pub(super) fn looked_at<'c>(change: &StagedChange<'c>) -> Vec<Looked<'c>> {
-    let mut files: Vec<Looked<'c>> = change
-        .staged
-        .changed()
-        .into_iter()
-        .map(Looked::of)
-        .collect();
+pub(super) fn looked_at<'c>(change: &StagedChange<'c>) -> Seen<'c> {
+    let changed = change.staged.changed().into_iter();
+    let mut seen = Seen {
+        files: changed.map(Looked::of).collect(),
+        ..Seen::default()
+    };
+    for (name, path) in change.staged.through() {
+        let written = seen.files.iter_mut().find(|file| file.path == path);
+        if let Some(file) = written.filter(|file| file.path != name) {
+            file.also.push(name);
+        }
+    }
     for (from, to) in change.staged.moved() {
-        let mut waiting = vec![(from.as_path().to_owned(), to.as_path().to_owned())];
-        while let Some((directory, place)) = waiting.pop() {
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-                if files.len() > MOVED_MAX {
-                    return files;
-                }
-                let place = place.join(entry.file_name());
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => waiting.push((entry.path(), place)),
-                    Ok(kind) if kind.is_file() => files.extend(arriving(&entry, &place)),
-                    _ => {}
-                }
+        let Some(arrived) = below(from.as_path(), to.as_path()) else {
+            seen.too_large.push(to);
+            continue;
+        };
+        seen.files.extend(arrived);
+    }
+    seen
+}
+
+/// Lists the files below a directory, as if it were at `place`; none if there are too many.
+pub(super) fn below<'c>(directory: &Path, place: &Path) -> Option<Vec<Looked<'c>>> {
+    let mut files = Vec::new();
+    let mut left = MOVED_MAX;
+    let mut waiting = vec![(directory.to_owned(), place.to_owned())];
+    while let Some((directory, place)) = waiting.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            left = left.checked_sub(1)?;
+            let place = place.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push((entry.path(), place)),
+                Ok(kind) if kind.is_file() => files.extend(arriving(&entry, &place)),
+                _ => {}
             }
         }
     }
-    files
+    Some(files)
 }
 
 /// A file that comes with a tree.
-fn arriving(entry: &fs::DirEntry, place: &Path) -> Option<Looked<'static>> {
+fn arriving<'c>(entry: &fs::DirEntry, place: &Path) -> Option<Looked<'c>> {
     use std::os::unix::fs::PermissionsExt as _;
     let found = entry.metadata().ok()?;
     Some(Looked::of(ChangedFile {
@@ -160,5 +198,6 @@ fn arriving(entry: &fs::DirEntry, place: &Path) -> Option<Looked<'static>> {
         }),
         old: None,
         new: Some(Box::new(InWorld(entry.path()))),
+        leads_to: None,
     }))
 }

@@ -24,7 +24,8 @@ pub(super) fn look(rules: &Rules, check: &Check, file: &Looked<'_>) -> Vec<Findi
         Some(Ok(bytes)) => bytes,
         Some(Err(why)) => return vec![Finding::new(format!("it cannot be checked: {why}"))],
     };
-    let Some(format) = builtin::format_of(rules, file).and_then(config_format) else {
+    let mut formats = builtin::formats_of(rules, file).into_iter();
+    let Some(format) = formats.find_map(config_format) else {
         let found = "its name does not tell a format with keys, so nothing in it can be checked";
         let remedy = "name its format in `syntax.formats`, or narrow the `paths` of the check";
         return vec![Finding::new(found).mended_by(remedy)];

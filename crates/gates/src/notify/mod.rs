@@ -1,15 +1,15 @@
 //! `[notify]`: tells people that something waits for them. What goes wrong here stops nothing.
 
-mod notice;
-
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::path::Path;
-use std::sync::mpsc::channel;
+use std::io::{Read as _, Seek as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use backout_model::{Proposal, Target};
+use backout_model::{OperationId, Proposal, Target};
 use hmac::{Hmac, Mac as _};
 use serde_json::json;
 use sha2::Sha256;
@@ -18,56 +18,103 @@ use crate::http::{self, Url};
 use crate::paths::Paths;
 use crate::program::{Rest, filled_in, run};
 use crate::rules::kinds::{Notify, Program};
-use notice::Notice;
 
-/// How long an answer waits for what came of a notice. What takes longer goes on by itself.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long an answer waits for what came of a notice that another process sees to.
+const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Tells everybody whom a `backout.toml` above one of the targets names, each once and all at the same time. Gives what went
-/// wrong, as far as that shows soon.
-pub(crate) fn tell(
-    paths: &Paths,
-    targets: &[Target],
-    line: &str,
-    told: &serde_json::Value,
-) -> Vec<String> {
-    let (mut files, mut notices) = (Vec::new(), Vec::new());
+/// How often we look whether that process has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// More words of that process are not read.
+const SAID_MAX: u64 = 64 << 10;
+
+/// The program that tells people for us, so that nobody has to wait until they are told: it gets the id of what waits, sees to
+/// it that no notice takes longer than it may, and writes down what came of them.
+#[derive(Debug, Clone)]
+pub struct Keeper {
+    /// The program.
+    pub program: PathBuf,
+    /// What comes before the id.
+    pub arguments: Vec<OsString>,
+}
+
+/// Lists whom the files of rules above targets name, each once.
+fn named(paths: &Paths, targets: &[Target]) -> Vec<Notify> {
+    let (mut files, mut all) = (Vec::new(), Vec::new());
     for path in targets.iter().filter_map(Target::file) {
         for rules in paths.rules_for(path.as_path()) {
-            if !files.contains(&rules.file) {
+            if !files.contains(&rules.file) && rules.notify.is_any() {
                 files.push(rules.file.clone());
-                notices.extend(begun(&rules.notify, line, &told.to_string()));
+                all.push(rules.notify.clone());
             }
         }
     }
-    let deadline = Instant::now() + PATIENCE;
-    let ended = notices.into_iter();
-    ended.filter_map(|notice| notice.told(deadline)).collect()
+    all
 }
 
-/// Begins to tell everybody whom one file names.
-fn begun(notify: &Notify, line: &str, body: &str) -> Vec<Notice> {
-    let line = format!("backout: {line}");
-    let mut begun = Vec::new();
-    if let Some(program) = &notify.command {
-        begun.push(Notice::begin(worded(program, &line), "", body));
+/// Has everybody told whom a `backout.toml` above one of the targets names. Gives what went wrong, as far as that shows soon.
+pub(crate) fn tell(paths: &Paths, keeper: Option<&Keeper>, proposal: &Proposal) -> Vec<String> {
+    if named(paths, &proposal.targets).is_empty() {
+        return Vec::new();
     }
-    if notify.desktop {
-        begun.push(Notice::begin(desktop(notify, &line), DESKTOP, ""));
+    match keeper {
+        None => tell_now(paths, proposal),
+        Some(keeper) => kept(keeper, proposal.id).unwrap_or_else(|error| {
+            let program = keeper.program.display();
+            vec![format!("`{program}` could not be started: {error}")]
+        }),
     }
-    if notify.webhook.is_some() {
-        let (sender, answer) = channel();
-        let (notify, body) = (notify.clone(), body.to_owned());
-        thread::spawn(move || {
-            let said = notify
-                .webhook
-                .as_ref()
-                .map(|url| posted(&notify, url, &body));
-            sender.send(said.and_then(Result::err))
-        });
-        begun.push(Notice::Webhook(answer));
+}
+
+/// Tells everybody at the same time, and waits until all are told or their time is up. Gives what went wrong.
+pub(crate) fn tell_now(paths: &Paths, proposal: &Proposal) -> Vec<String> {
+    let line = format!("waits for a decision: {}", proposal.summary);
+    let body = told_of(proposal).to_string();
+    let all = named(paths, &proposal.targets);
+    thread::scope(|scope| {
+        let all = all.iter().flat_map(Notify::each);
+        let begun: Vec<_> = all
+            .map(|notify| {
+                let (line, body) = (&line, &body);
+                scope.spawn(move || tell_one(&notify, line, &[], body))
+            })
+            .collect();
+        let ended = begun.into_iter().map(|it| it.join().unwrap_or_default());
+        ended.flatten().collect()
+    })
+}
+
+/// Has another process tell people, and waits a moment for what comes of it.
+fn kept(keeper: &Keeper, id: OperationId) -> std::io::Result<Vec<String>> {
+    let mut words = tempfile::tempfile()?;
+    let mut child = Command::new(&keeper.program)
+        .args(&keeper.arguments)
+        .arg(id.to_string())
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(words.try_clone()?)
+        .stderr(Stdio::null())
+        .spawn()?;
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if Instant::now() >= deadline => {
+                let said = "people are being told, and that takes longer: `backout pending` says if it goes wrong";
+                return Ok(vec![said.to_owned()]);
+            }
+            None => thread::sleep(LOOK),
+        }
+    };
+    let mut said = String::new();
+    words.rewind()?;
+    words.take(SAID_MAX).read_to_string(&mut said)?;
+    let mut wrong: Vec<String> = said.lines().map(ToOwned::to_owned).collect();
+    if wrong.is_empty() && !status.success() {
+        let program = keeper.program.display();
+        wrong.push(format!("`{program}` did not tell anybody: {status}"));
     }
-    begun
+    Ok(wrong)
 }
 
 /// What is told of something that waits.
@@ -172,6 +219,20 @@ pub(crate) fn key_in(file: &Path) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_keeper_that_says_nothing_and_fails_has_told_nobody() {
+        let id: OperationId = "0000000000000001".parse().unwrap();
+        let keeper = |program: &str| Keeper {
+            program: program.into(),
+            arguments: Vec::new(),
+        };
+        assert!(kept(&keeper("true"), id).unwrap().is_empty());
+        assert_eq!(kept(&keeper("echo"), id).unwrap(), ["0000000000000001"]);
+        let said = kept(&keeper("false"), id).unwrap();
+        assert_eq!(said, ["`false` did not tell anybody: exit status: 1"]);
+        assert!(kept(&keeper("no-such-program"), id).is_err());
+    }
 
     #[test]
     fn what_is_sent_is_signed_as_everybody_does_it() {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use backout_model::compensation::{
-    BodyTemplate, CallPattern, CallTemplate, Compensation, Condition, Idempotency, Lookup, ROOTS,
-    Reversibility, Template, Verify, WRITES,
+    BodyTemplate, CallPattern, CallTemplate, Compensation, Condition, Idempotency, Look, Lookup,
+    ROOTS, Reversibility, Template, Verify, WRITES,
 };
 use toml_edit::{Item, TableLike};
 
@@ -43,6 +43,7 @@ pub(super) fn compensation(
     let inverse = under("inverse").map(|inverse| reader.call(inverse));
     let lookup = under("lookup").map(|lookup| reader.lookup(lookup));
     let verify = under("verify").map(|verify| reader.verify(verify));
+    let look = under("look").map(|look| reader.look(look));
     let idempotency = under("idempotency").map(|it| Idempotency {
         header: text(it, "header").unwrap_or_else(|| "Idempotency-Key".to_owned()),
         window_ms: millis(it, "window").unwrap_or(WINDOW_MS),
@@ -65,6 +66,7 @@ pub(super) fn compensation(
         idempotency,
         lookup: lookup.flatten(),
         verify: verify.flatten(),
+        look: look.flatten(),
     })
 }
 
@@ -109,6 +111,8 @@ impl Reader<'_, '_, '_> {
             "it is irreversible, and has a way back: say one of the two"
         } else if !is_irreversible && !inverse && !capture {
             "it takes nothing back: give it an `inverse`, `capture = true`, or reversibility = \"irreversible\""
+        } else if capture && table.contains_key("look") {
+            "a thing that is captured is looked at where it is: leave `look` out"
         } else if capture && inverse {
             "a thing that is captured is put back as it was: leave `inverse` out"
         } else if capture && pattern.is_some_and(|it| it.methods().iter().any(|it| it == "POST")) {
@@ -255,6 +259,15 @@ impl Reader<'_, '_, '_> {
         })
     }
 
+    fn look(&mut self, table: &dyn TableLike) -> Option<Look> {
+        let change = text(table, "change").unwrap_or_else(|| "PUT".to_owned());
+        Some(Look {
+            url: self.wanted(table, "url", "look")?,
+            headers: self.templates(table, "headers"),
+            change,
+        })
+    }
+
     fn verify(&mut self, table: &dyn TableLike) -> Option<Verify> {
         Some(Verify {
             url: self.wanted(table, "url", "verify")?,
@@ -311,6 +324,7 @@ mod tests {
             idempotency = { window = "30m" }
             lookup = { url = "http://h/users?mail={request.mail}", item = "data.*", field = "mail", equals = "{request.mail}" }
             verify = { url = "http://h/users/{response.id}", status = 404, interval = "10ms", limit = "1s" }
+            look = { url = "http://h/users/{response.id}/whole", change = "PATCH" }
         "#;
         let rules = read(text).expect("it is read");
         let [rule] = rules.compensations.as_slice() else {
@@ -322,6 +336,9 @@ mod tests {
         let window = rule.idempotency.as_ref().map(|it| it.window_ms);
         assert_eq!(window, Some(30 * 60 * 1000));
         assert_eq!(rule.verify.as_ref().map(|it| it.limit_ms), Some(1000));
+        let look = rule.looks().expect("it looks");
+        assert_eq!(look.change, "PATCH");
+        assert!(look.url.as_str().ends_with("/whole"));
     }
 
     #[test]
@@ -355,6 +372,14 @@ mod tests {
             (
                 "match = \"PUT http://h/\"\ncapture = true\ninverse = { url = \"http://h/\" }",
                 "a thing that is captured is put back as it was: leave `inverse` out",
+            ),
+            (
+                "match = \"PUT http://h/\"\ncapture = true\nlook = { url = \"http://h/\" }",
+                "a thing that is captured is looked at where it is: leave `look` out",
+            ),
+            (
+                "match = \"POST http://h/\"\ninverse = { url = \"http://h/\" }\nlook = { change = \"PUT\" }",
+                "`look` needs a `url`",
             ),
             (
                 "match = \"POST http://h/\"\ninverse = { url = \"http://h/{respnse.id}\" }",

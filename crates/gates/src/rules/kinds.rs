@@ -234,6 +234,29 @@ impl Notify {
     pub(crate) const fn is_any(&self) -> bool {
         self.command.is_some() || self.webhook.is_some() || self.desktop
     }
+
+    /// Gives one for each way in which people are told.
+    pub(crate) fn each(&self) -> Vec<Self> {
+        let none = Self {
+            command: None,
+            webhook: None,
+            desktop: false,
+            ..self.clone()
+        };
+        let command = self.command.is_some().then(|| Self {
+            command: self.command.clone(),
+            ..none.clone()
+        });
+        let webhook = self.webhook.is_some().then(|| Self {
+            webhook: self.webhook.clone(),
+            ..none.clone()
+        });
+        let desktop = self.desktop.then_some(Self {
+            desktop: true,
+            ..none
+        });
+        [command, webhook, desktop].into_iter().flatten().collect()
+    }
 }
 
 /// `[ladder.SEVERITY]`, as it is written; the engine knows what it means.

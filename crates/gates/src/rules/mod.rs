@@ -13,7 +13,6 @@ mod spec_calls;
 mod units;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -87,17 +86,23 @@ impl Rules {
         self.ask.matched(path)
     }
 
-    /// Gives the path that a rule names, of which this file is another name.
-    pub(crate) fn other_name(&self, file: &std::fs::Metadata) -> Option<&Path> {
-        let named = self.deny.named().chain(self.ask.named());
-        named
-            .filter(|path| path.symlink_metadata().is_ok_and(|it| is_same(&it, file)))
-            .find(|path| self.denies(path).is_some() || self.asks(path).is_some())
+    /// Lists the places at or below which all lies that is protected.
+    pub(crate) fn protected_tops(&self) -> Vec<PathBuf> {
+        let tops = self.deny.tops().chain(self.ask.tops());
+        tops.map(Path::to_owned).collect()
     }
-}
 
-fn is_same(one: &std::fs::Metadata, other: &std::fs::Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+    /// Tells whether something below a path may be protected that the path is not.
+    pub(crate) fn protects_below(&self, path: &Path) -> bool {
+        self.deny.may_match_below(path) || self.ask.may_match_below(path)
+    }
+
+    /// Lists links that are protected by a pattern which does not follow them, each with what it leads to and the pattern.
+    pub(crate) fn links_not_followed(&self, names_max: usize) -> Vec<(PathBuf, PathBuf, &str)> {
+        let mut found = self.deny.links_behind(names_max);
+        found.extend(self.ask.links_behind(names_max));
+        found
+    }
 }
 
 #[cfg(test)]

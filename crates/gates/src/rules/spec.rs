@@ -133,7 +133,21 @@ pub(crate) const FILE: &[Key] = &[
         Kind::BySeverity(LADDER),
         "What follows an undo that fails.",
     ),
+    key(
+        "agents",
+        Kind::Table(AGENTS),
+        "The coding agents whose hooks call Backout.",
+    ),
 ];
+
+/// What follows when a hook of ours fails.
+pub(crate) const ON_HOOK_FAILURE: &[&str] = &["refuse", "pass"];
+
+const AGENTS: &[Key] = &[key(
+    "on-failure",
+    Kind::Word(ON_HOOK_FAILURE),
+    "What a hook does when it fails itself: \"refuse\" unless you say otherwise. Only your own file counts.",
+)];
 
 const PROTECT: &[Key] = &[
     key("deny", Kind::Patterns, "Paths that nobody writes."),

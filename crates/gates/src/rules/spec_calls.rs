@@ -41,6 +41,11 @@ pub(super) const COMPENSATION: &[Key] = &[
         "A look that tells that the effect is gone.",
     ),
     key(
+        "look",
+        Kind::Table(LOOK),
+        "A look at what the call made; where the inverse is a plain DELETE, a GET of the same place unless you say otherwise.",
+    ),
+    key(
         "reversibility",
         Kind::Word(&["compensable", "irreversible"]),
         "Whether there is a way back; \"compensable\" unless you say otherwise.",
@@ -119,6 +124,20 @@ const LOOKUP: &[Key] = &[
             nothing: true,
         },
         "How long it may take until the effect can be seen.",
+    ),
+];
+
+const LOOK: &[Key] = &[
+    key("url", Kind::Text, "Where to look."),
+    key(
+        "headers",
+        Kind::Texts,
+        "Headers; secrets as \"${env:NAME}\".",
+    ),
+    key(
+        "change",
+        Kind::Word(&["PUT", "PATCH"]),
+        "The method by which a redo brings back what others changed; PUT unless you say otherwise.",
     ),
 ];
 

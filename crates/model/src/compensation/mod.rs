@@ -2,6 +2,7 @@
 //!
 //! No I/O: who sends what is in `crates/remote`. Design: `docs/design/data.md`.
 
+mod action;
 mod pattern;
 mod template;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use action::{CompensationAction, CompensationStatus};
 pub use pattern::{CallPattern, PatternError, WRITES};
 pub use template::{
     Encoding, Hole, ROOTS, Template, TemplateError, Variables, at, encoded, text_of,
@@ -55,6 +57,21 @@ pub struct Compensation {
     /// How to find out that the effect is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
+    /// How to look at what the call made; see [`Compensation::looks`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<Look>,
+}
+
+/// A look at what a call made: what others made of it since shows there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// Where.
+    pub url: Template,
+    /// By name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Template>,
+    /// The method that changes it: by this a redo brings back what others had made of it.
+    pub change: String,
 }
 
 /// A call with holes.
@@ -187,6 +204,21 @@ impl Lookup {
 }
 
 impl Compensation {
+    /// Says how to look at what a call made. If the rule does not say, and the inverse is a DELETE without a body, then what that
+    /// removes is what was made, and a GET of the same place shows it.
+    pub fn looks(&self) -> Option<Look> {
+        let by_inverse = || {
+            let inverse = self.inverse.as_ref()?;
+            let is_plain = inverse.method == "DELETE" && inverse.body.is_none();
+            is_plain.then(|| Look {
+                url: inverse.url.clone(),
+                headers: inverse.headers.clone(),
+                change: "PUT".to_owned(),
+            })
+        };
+        self.look.clone().or_else(by_inverse)
+    }
+
     /// Lists every template that is filled for a way back.
     pub fn templates(&self) -> Vec<Template> {
         let mut all = Vec::new();
@@ -197,6 +229,10 @@ impl Compensation {
             all.push(verify.url.clone());
             all.extend(verify.headers.values().cloned());
             all.extend(verify.when.equals.clone());
+        }
+        if let Some(look) = &self.look {
+            all.push(look.url.clone());
+            all.extend(look.headers.values().cloned());
         }
         all
     }

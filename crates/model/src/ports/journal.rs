@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{Append, OperationRef, RefError, StorageError};
 use crate::{
     ActPlan, AgentId, Asked, CallKey, Checkpoint, CheckpointName, Dependency, Effect, Event,
-    Intent, Key, Lsn, OnFailure, Operation, OperationId, Owner, Proposal, Record, Target,
-    TargetOutcome, Task, TaskId, Timestamp,
+    Intent, Key, Lsn, OnFailure, Operation, OperationId, Owner, Prompt, PromptId, Proposal, Record,
+    Target, TargetOutcome, Task, TaskId, Timestamp,
 };
 
 /// Which operations to list, newest first.
@@ -20,8 +20,12 @@ pub struct Filter {
     pub agent: Option<AgentId>,
     /// Only this task's.
     pub task: Option<TaskId>,
+    /// Only what answered this prompt.
+    pub prompt: Option<PromptId>,
     /// Only those that wrote at this place or below it.
     pub at: Option<Key>,
+    /// Only those that wrote a tree that this place is in.
+    pub within: Option<Key>,
     /// Only the undos of one plan.
     pub group: Option<OperationId>,
     /// Only those that are in the journal after this place.
@@ -120,6 +124,24 @@ pub trait Journal: Append {
 
     /// Lists checkpoints, newest first.
     fn checkpoints(&self) -> Result<Vec<Checkpoint>, StorageError>;
+
+    /// Lists prompts, newest first.
+    fn prompts(&self) -> Result<Vec<Prompt>, StorageError>;
+
+    /// Finds a prompt.
+    fn prompt(&self, id: &PromptId) -> Result<Option<Prompt>, StorageError> {
+        Ok(self.prompts()?.into_iter().find(|prompt| prompt.id == *id))
+    }
+
+    /// Finds what an agent was last asked in a session.
+    fn newest_prompt(
+        &self,
+        agent: &AgentId,
+        session: &str,
+    ) -> Result<Option<Prompt>, StorageError> {
+        let mut all = self.prompts()?.into_iter();
+        Ok(all.find(|prompt| prompt.agent == *agent && prompt.session == session))
+    }
 
     /// Finds a task.
     fn task(&self, id: &TaskId) -> Result<Option<Task>, StorageError> {

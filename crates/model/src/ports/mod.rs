@@ -34,8 +34,9 @@ pub use self::verify::{
     VerifyFinding, VerifyReport, hurt_images,
 };
 pub use self::workspace::Workspace;
+pub use crate::bad_recipe::BadRecipe;
 pub use crate::driver::{
-    BadRecipe, Driver, DriverError, Examined, Fault, Guarantee, LookedAt, Outline, Request, Scope,
+    Driver, DriverError, Examined, Fault, Guarantee, LeftOver, LookedAt, Outline, Request, Scope,
     Staged, State, ValueChange,
 };
 pub use crate::gate::{

@@ -5,6 +5,7 @@ use ureq::http::Uri;
 
 use super::error::HttpError;
 use super::secrets::is_secret_name;
+use crate::secret::{named_variable, variable};
 
 /// A URL, taken apart. What it is made of may have `${env:NAME}` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,26 +76,27 @@ impl Address {
             .filter(|name| !name.is_empty())
             .map(str::to_owned)
             .collect();
-        if !query.is_empty() {
-            names.push(format!("?{query}"));
-        }
         names.extend(new.map(|id| format!("({})", id.short())));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let key = Key::in_space(&format!("http:{}", self.host), &names)
-            .map_err(|error| HttpError::BadRequest(error.to_string()))?;
+        let bad = |error: backout_model::KeyError| HttpError::BadRequest(error.to_string());
+        let mut key = Key::in_space(&format!("http:{}", self.host), &names).map_err(bad)?;
+        // What a query picks is a part of what is at the path: who writes the one writes the other.
+        if !query.is_empty() && new.is_none() {
+            key = key.part(&format!("?{query}")).map_err(bad)?;
+        }
         Ok(Target::new(key, Reach::Node))
     }
 }
 
 /// Looks up the variable that a URL begins with.
 fn with_base(url: &str) -> Result<String, HttpError> {
-    let Some((name, rest)) = url.strip_prefix("${env:").and_then(|it| it.split_once('}')) else {
+    let Some((name, rest)) = named_variable(url) else {
         return Ok(url.to_owned());
     };
     let missing = || backout_model::compensation::TemplateError::NoVariable {
         name: name.to_owned(),
     };
-    let base = std::env::var(name).map_err(|_| missing())?;
+    let base = variable(name).ok_or_else(missing)?;
     Ok(format!("{base}{rest}"))
 }
 
@@ -126,6 +128,20 @@ mod tests {
             Address::of("http://h:81").expect("it is one").url(),
             "http://h:81/"
         );
+    }
+
+    #[test]
+    fn what_a_query_picks_is_a_part_of_what_is_at_the_path() {
+        let target = |url| Address::of(url).and_then(|it| it.target(None));
+        let target = |url| target(url).expect("it is a target");
+        let whole = target("http://h/cust/43");
+        let (one, other) = (
+            target("http://h/cust/43?x=1"),
+            target("http://h/cust/43?x=2"),
+        );
+        assert!(whole.overlap(&one).is_some());
+        assert!(one.overlap(&other).is_none());
+        assert!(whole.overlap(&target("http://h/cust/44")).is_none());
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read as _};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+
+use backout_model::ports::{Stopped, Watch};
 
 use ureq::http::Request;
 use ureq::{Agent, Error, Timeout};
@@ -11,7 +14,11 @@ use ureq::{Agent, Error, Timeout};
 /// How much of an answer is read.
 pub(super) const BODY_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
+/// How long somebody who wants to stop waits at most.
+const SLICE: Duration = Duration::from_millis(50);
+
 /// A call with everything filled in. It may hold secrets.
+#[derive(Clone)]
 pub(super) struct Call {
     pub(super) method: String,
     pub(super) url: String,
@@ -74,10 +81,64 @@ pub(super) enum Silence {
     NotSent(String),
     /// It may have arrived.
     Lost(String),
+    /// Somebody stopped it before it was sent.
+    Stopped,
+    /// Somebody stopped it, and it may have arrived.
+    Interrupted,
 }
 
-/// Sends a call once. Redirects are not followed: they are answers.
-pub(super) fn send(call: &Call) -> Result<Answer, Silence> {
+impl Silence {
+    /// Says it in words.
+    pub(super) fn why(self) -> String {
+        match self {
+            Self::NotSent(why) | Self::Lost(why) => why,
+            Self::Stopped | Self::Interrupted => Stopped.to_string(),
+        }
+    }
+}
+
+/// Sends a call once, and hears whoever wants to stop while the answer is not there.
+pub(super) fn send(call: &Call, watch: &Watch) -> Result<Answer, Silence> {
+    if watch.is_stopped() {
+        return Err(Silence::Stopped);
+    }
+    let (tell, hear) = mpsc::channel();
+    let sent = call.clone();
+    // What is not waited for any more ends with its time, or with the process.
+    let sender = std::thread::Builder::new().spawn(move || {
+        let _nobody_hears = tell.send(send_once(&sent));
+    });
+    if sender.is_err() {
+        return send_once(call);
+    }
+    loop {
+        match hear.recv_timeout(SLICE) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Timeout) if watch.is_stopped() => {
+                return Err(Silence::Interrupted);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Silence::Lost("the answer could not be read".to_owned()));
+            }
+        }
+    }
+}
+
+/// Waits between two calls, unless somebody wants to stop.
+pub(super) fn pause(ms: u64, watch: &Watch) -> Result<(), Stopped> {
+    let mut left = Duration::from_millis(ms);
+    while !left.is_zero() {
+        watch.check()?;
+        let slice = left.min(SLICE);
+        std::thread::sleep(slice);
+        left = left.saturating_sub(slice);
+    }
+    Ok(())
+}
+
+/// Redirects are not followed: they are answers.
+fn send_once(call: &Call) -> Result<Answer, Silence> {
     let agent: Agent = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)

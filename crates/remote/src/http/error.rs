@@ -58,6 +58,28 @@ pub enum HttpError {
         /// How long was waited.
         limit_ms: u64,
     },
+    /// Somebody stopped it before anything was sent.
+    #[error("`{call}` was interrupted")]
+    Stopped {
+        /// The call.
+        call: String,
+    },
+    /// Somebody stopped it before the answer came.
+    #[error("it is not known whether `{call}` happened: it was interrupted before the answer came")]
+    Interrupted {
+        /// The call.
+        call: String,
+    },
+    /// The service knows nothing where the effect should be, and nothing shows that it was ever there.
+    #[error(
+        "the service answered `{call}` with {status}, and nothing shows that the effect is gone"
+    )]
+    NothingThere {
+        /// The call that was to take it away.
+        call: String,
+        /// Its status.
+        status: u16,
+    },
     /// The thing is not what it was a moment ago.
     #[error("`{url}` changed in between")]
     Changed {
@@ -87,7 +109,20 @@ impl Fault for HttpError {
     }
 
     fn is_half_done(&self) -> bool {
-        matches!(self, Self::Unknown { .. } | Self::StillThere { .. })
+        matches!(
+            self,
+            Self::Unknown { .. } | Self::StillThere { .. } | Self::Interrupted { .. }
+        )
+    }
+
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped { .. } | Self::Interrupted { .. })
+    }
+
+    fn advice(&self) -> Option<String> {
+        matches!(self, Self::NothingThere { .. }).then(|| {
+            "look whether it is there; then set the `inverse` of the rule right and undo it again, or leave it with `backout failed --accept`".to_owned()
+        })
     }
 }
 

@@ -8,14 +8,11 @@ use backout_model::compensation::{
 };
 use serde_json::{Map, Value, json};
 
+pub(super) use crate::secret::variable;
+
 use super::client::{Answer, Call};
 use super::recipe::{Answered, CallRecipe};
 use super::secrets::is_secret_header;
-
-/// Looks a variable up, when something is sent.
-pub(super) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
 
 /// Gathers what is known of a call.
 pub(super) fn facts(

@@ -1,5 +1,6 @@
 //! Looking: what is there before a call, after it, and now. Nothing here changes anything.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use backout_model::Digest;
@@ -7,18 +8,21 @@ use backout_model::compensation::{Condition, Encoding, Lookup, Template, Verify,
 use backout_model::ports::State;
 use serde_json::Value;
 
-use super::client::{Answer, BODY_BYTES_MAX, Call, Silence, send};
+use super::client::{Answer, BODY_BYTES_MAX, Call, Silence, pause, send};
 use super::error::HttpError;
 use super::facts::{captured_item, filled_headers, variable};
 use super::recipe::{Answered, CallRecipe, Seen};
-use super::send::plain;
+use super::send::{Ready, plain};
 
 /// How long to wait between two looks for an effect that takes its time.
-const SETTLE_PAUSE: Duration = Duration::from_millis(100);
+const SETTLE_PAUSE_MS: u64 = 100;
+
+/// Of things with more fields than this it is not kept which of them others changed.
+const FIELDS_MAX: usize = 500;
 
 /// Looks at the thing that a call is about. Gives its bytes beside.
-pub(super) fn see(call: &CallRecipe) -> Result<(Seen, Vec<u8>), HttpError> {
-    let rule = call.rule.as_ref();
+pub(super) fn see(ready: &Ready) -> Result<(Seen, Vec<u8>), HttpError> {
+    let call = &ready.call;
     let mut headers = plain(&call.headers)?;
     headers.retain(|(name, _)| {
         let name = name.to_ascii_lowercase();
@@ -26,15 +30,26 @@ pub(super) fn see(call: &CallRecipe) -> Result<(Seen, Vec<u8>), HttpError> {
     });
     let url = Template::with_variables(&call.url)?;
     let url = url.fill(&Value::Null, &variable, Encoding::Url)?;
-    let answer = get(url, headers, call)?;
+    seen_at(ready, url, headers, &call.url)
+}
+
+/// Looks at a place, which is called `name` where it is told of.
+pub(super) fn seen_at(
+    ready: &Ready,
+    url: String,
+    headers: Vec<(String, String)>,
+    name: &str,
+) -> Result<(Seen, Vec<u8>), HttpError> {
+    let answer = get(url, headers, ready)?;
     if answer.is_cut {
-        let (url, max) = (call.url.clone(), BODY_BYTES_MAX);
+        let (url, max) = (name.to_owned(), BODY_BYTES_MAX);
         return Err(HttpError::TooLarge { url, max });
     }
     let is_there = answer.is_good();
     if !is_there && !answer.is_gone() {
-        return Err(refused(&format!("GET {}", call.url), &answer));
+        return Err(refused(&format!("GET {name}"), &answer));
     }
+    let rule = ready.call.rule.as_ref();
     let ignore = rule.map(|rule| rule.ignore.as_slice()).unwrap_or_default();
     let seen = Seen {
         is_there,
@@ -42,8 +57,30 @@ pub(super) fn see(call: &CallRecipe) -> Result<(Seen, Vec<u8>), HttpError> {
         kind: answer.headers.get("content-type").cloned(),
         body: is_there.then(|| Digest::of(&answer.body)),
         compared: is_there.then(|| compared(&answer.body, ignore)),
+        fields: if is_there {
+            fields_of(&answer.body, ignore)
+        } else {
+            BTreeMap::new()
+        },
     };
     Ok((seen, answer.body))
+}
+
+/// Gives the digest of each field; of none if it is not made of fields, or of too many.
+fn fields_of(body: &[u8], ignore: &[String]) -> BTreeMap<String, Digest> {
+    let Ok(mut value) = serde_json::from_slice::<Value>(body) else {
+        return BTreeMap::new();
+    };
+    for way in ignore {
+        take_out(&mut value, &steps(way));
+    }
+    match value {
+        Value::Object(fields) if fields.len() <= FIELDS_MAX => fields
+            .into_iter()
+            .map(|(name, value)| (name, Digest::of(value.to_string().as_bytes())))
+            .collect(),
+        _ => BTreeMap::new(),
+    }
 }
 
 /// Gives the digest of a body without what says nothing. Of JSON the values count, and not how they are written.
@@ -125,7 +162,7 @@ pub(super) fn state_of(
 }
 
 /// Tells whether a thing is what was sent, and perhaps more.
-fn holds(found: &[u8], sent: &[u8]) -> bool {
+pub(super) fn holds(found: &[u8], sent: &[u8]) -> bool {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     match (read(found), read(sent)) {
         (Some(found), Some(sent)) => is_part(&found, &sent),
@@ -144,7 +181,7 @@ fn is_part(found: &Value, sent: &Value) -> bool {
 
 /// Looks for the effect of a call. What is found stands for its answer.
 pub(super) fn find(
-    call: &CallRecipe,
+    ready: &Ready,
     lookup: &Lookup,
     facts: &Value,
 ) -> Result<Option<Answered>, HttpError> {
@@ -152,36 +189,27 @@ pub(super) fn find(
     let until = Instant::now() + Duration::from_millis(lookup.settle_ms);
     loop {
         let url = lookup.url.fill(facts, &variable, Encoding::Url)?;
-        let answer = get(url, filled_headers(&lookup.headers, facts)?, call)?;
+        let answer = get(url, filled_headers(&lookup.headers, facts)?, ready)?;
         if !answer.is_good() && !answer.is_gone() && lookup.when.status != Some(answer.status) {
             return Err(refused(&format!("GET {}", lookup.url.as_str()), &answer));
         }
         let found = lookup.found(answer.status, &answer.value(), equals.as_deref());
         if let Some(item) = found {
-            let facts = captured_item(call, &item);
-            let (status, after) = (200, None);
-            return Ok(Some(Answered {
-                status,
-                facts,
-                after,
-            }));
+            let facts = captured_item(&ready.call, &item);
+            return Ok(Some(Answered::of(200, facts)));
         }
         if Instant::now() >= until {
             return Ok(None);
         }
-        std::thread::sleep(SETTLE_PAUSE);
+        pause(SETTLE_PAUSE_MS, &ready.watch).map_err(|_| stopped(ready))?;
     }
 }
 
 /// Tells whether an effect is gone.
-pub(super) fn is_gone(
-    call: &CallRecipe,
-    verify: &Verify,
-    facts: &Value,
-) -> Result<bool, HttpError> {
+pub(super) fn is_gone(ready: &Ready, verify: &Verify, facts: &Value) -> Result<bool, HttpError> {
     let equals = equals(&verify.when, facts)?;
     let url = verify.url.fill(facts, &variable, Encoding::Url)?;
-    let answer = get(url, filled_headers(&verify.headers, facts)?, call)?;
+    let answer = get(url, filled_headers(&verify.headers, facts)?, ready)?;
     if verify.when.is_empty() {
         if !answer.is_good() && !answer.is_gone() {
             return Err(refused(&format!("GET {}", verify.url.as_str()), &answer));
@@ -195,17 +223,19 @@ pub(super) fn is_gone(
 
 /// Looks until an effect is gone, or for as long as the rule says.
 pub(super) fn wait_until_gone(
-    call: &CallRecipe,
+    ready: &Ready,
     verify: &Verify,
     facts: &Value,
 ) -> Result<bool, HttpError> {
     let until = Instant::now() + Duration::from_millis(verify.limit_ms);
     loop {
-        let gone = is_gone(call, verify, facts);
+        let gone = is_gone(ready, verify, facts);
         match gone {
             Ok(true) => return Ok(true),
+            Err(error @ HttpError::Stopped { .. }) => return Err(error),
             Ok(false) | Err(_) if Instant::now() < until => {
-                std::thread::sleep(Duration::from_millis(verify.interval_ms.max(10)));
+                let ms = verify.interval_ms.max(10);
+                pause(ms, &ready.watch).map_err(|_| stopped(ready))?;
             }
             gone => return gone,
         }
@@ -220,22 +250,26 @@ fn equals(when: &Condition, facts: &Value) -> Result<Option<String>, HttpError> 
     Ok(filled.transpose()?)
 }
 
-fn get(
-    url: String,
-    headers: Vec<(String, String)>,
-    call: &CallRecipe,
-) -> Result<Answer, HttpError> {
+/// Says that somebody stopped a call, or a look for it.
+pub(super) fn stopped(ready: &Ready) -> HttpError {
+    let call = format!("{} {}", ready.call.method, ready.call.url);
+    HttpError::Stopped { call }
+}
+
+fn get(url: String, headers: Vec<(String, String)>, ready: &Ready) -> Result<Answer, HttpError> {
     let look = Call {
         method: "GET".to_owned(),
         url,
         headers,
         body: None,
-        timeout_ms: call.timeout_ms,
+        timeout_ms: ready.call.timeout_ms,
     };
-    send(&look).map_err(|silence| {
-        let (Silence::NotSent(why) | Silence::Lost(why)) = silence;
-        let call = format!("GET for {} {}", call.method, call.url);
-        HttpError::NotSent { call, why }
+    send(&look, &ready.watch).map_err(|silence| match silence {
+        Silence::Stopped | Silence::Interrupted => stopped(ready),
+        Silence::NotSent(why) | Silence::Lost(why) => {
+            let call = format!("GET for {} {}", ready.call.method, ready.call.url);
+            HttpError::NotSent { call, why }
+        }
     })
 }
 

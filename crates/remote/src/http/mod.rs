@@ -6,9 +6,13 @@
 //!   tell, it is in doubt; it is never answered on a guess.
 //! - A recipe holds `${env:NAME}` where a secret goes. Of an answer it keeps the fields that the way back needs, and no others.
 //!
-//! What others saw or did between a call and its answer stays so. Design: `docs/design/data.md`.
+//! - What others made of the thing since is a conflict where it can be seen; what a forced undo takes away is kept, and a redo brings it
+//!   back.
+//!
+//! What others saw between a call and its answer stays so. Design: `docs/design/data.md`.
 
 mod address;
+mod answer;
 mod client;
 mod driver;
 mod error;
@@ -18,6 +22,9 @@ mod recipe;
 mod request;
 mod secrets;
 mod send;
+mod thing;
+mod told;
+mod undo;
 
 pub use address::Address;
 pub use client::Answer;

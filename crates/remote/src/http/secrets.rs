@@ -1,6 +1,11 @@
 //! Which parts of a call are secret: they are never kept, and never shown.
 
+use serde_json::Value;
+
 use super::error::HttpError;
+
+/// How much of a thing is kept to be shown.
+const SHOWN_BYTES_MAX: usize = 16 * 1024;
 
 /// Headers whose value is a secret, whatever it is.
 const HEADERS: [&str; 5] = [
@@ -63,5 +68,40 @@ pub fn hidden(text: &str) -> &str {
         text
     } else {
         HIDDEN
+    }
+}
+
+/// Gives a thing for people: fields of JSON by name, secrets hidden. None if it is no text, or too long.
+pub(super) fn shown(body: &[u8]) -> Option<String> {
+    if body.len() > SHOWN_BYTES_MAX {
+        return None;
+    }
+    let text = match serde_json::from_slice::<Value>(body) {
+        Ok(mut value) => {
+            hide(&mut value);
+            value.to_string()
+        }
+        Err(_) => std::str::from_utf8(body).ok()?.to_owned(),
+    };
+    Some(hidden(&text).to_owned())
+}
+
+/// Takes secrets out of a value.
+fn hide(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if is_secret_name(name) && !value.is_null() {
+                    *value = HIDDEN.into();
+                }
+                hide(value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        Value::String(text) => {
+            let plain = hidden(text).to_owned();
+            *text = plain;
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -5,28 +5,28 @@
 //!             └──► Unknown ─► sent again under its key, or looked for ─► Known | did not happen | in doubt
 //! ```
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use backout_crashpoint::crash_point;
-use backout_model::compensation::{CallTemplate, Encoding, Lookup, Template};
-use backout_model::ports::State;
+use backout_model::compensation::{Encoding, Lookup, Template};
+use backout_model::ports::{State, Watch};
 use serde_json::Value;
 
-use super::client::{Answer, Call, Silence, send};
+use super::client::{Answer, Call, Silence, pause, send};
 use super::error::HttpError;
-use super::facts::{captured, facts, filled, variable};
-use super::look::{find, refused, see, state_of, wait_until_gone};
+use super::facts::{captured, facts, variable};
+use super::look::{find, is_gone, refused, see, state_of, stopped};
 use super::recipe::{Answered, CallRecipe};
 use super::request::Heard;
 
 /// How often a call is tried.
-const TRIES_MAX: u32 = 5;
+pub(super) const TRIES_MAX: u32 = 5;
 
 /// The pause before the second try; it doubles.
-const PAUSE_MS: u64 = 100;
+pub(super) const PAUSE_MS: u64 = 100;
 
 /// No service makes us wait longer than this between two tries.
-const PAUSE_MS_MAX: u64 = 10_000;
+pub(super) const PAUSE_MS_MAX: u64 = 10_000;
 
 /// A call with its bodies at hand.
 #[derive(Debug)]
@@ -34,12 +34,28 @@ pub(super) struct Ready {
     pub(super) call: CallRecipe,
     pub(super) body: Option<Vec<u8>>,
     pub(super) before: Option<Vec<u8>>,
+    /// What others had made of the thing, if that is brought back with it.
+    pub(super) brings: Option<Vec<u8>>,
     /// Headers that hold only while this is so: `If-Match`, for one.
     pub(super) guards: Vec<(String, String)>,
     pub(super) heard: Heard,
+    pub(super) watch: Watch,
 }
 
 impl Ready {
+    /// A call of which nothing but the recipe is known yet.
+    pub(super) fn of(call: CallRecipe, watch: Watch) -> Self {
+        Self {
+            call,
+            body: None,
+            before: None,
+            brings: None,
+            guards: Vec::new(),
+            heard: Heard::default(),
+            watch,
+        }
+    }
+
     pub(super) fn facts(&self, answered: Option<&Answered>) -> Value {
         facts(
             &self.call,
@@ -80,12 +96,12 @@ impl Ready {
         })
     }
 
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("{} {}", self.call.method, self.call.url)
     }
 
     /// Tells whether the service would know the call again.
-    fn has_key(&self) -> bool {
+    pub(super) fn has_key(&self) -> bool {
         self.call
             .key
             .as_ref()
@@ -95,12 +111,12 @@ impl Ready {
     /// Makes the call, and finds out whether it happened where the answer does not say.
     pub(super) fn carry_out(&self) -> Result<Answered, HttpError> {
         let sendable = self.sendable()?;
-        let (mut why, mut pause) = (String::new(), PAUSE_MS);
+        let (mut why, mut next) = (String::new(), PAUSE_MS);
         for _ in 0..TRIES_MAX {
             crash_point("http.before-send");
-            let answer = send(&sendable);
+            let answer = send(&sendable, &self.watch);
             crash_point("http.sent");
-            let mut wait = pause;
+            let mut wait = next;
             match answer {
                 Ok(answer) => {
                     self.heard.put(&answer);
@@ -111,7 +127,7 @@ impl Ready {
                             return Err(HttpError::Changed { url });
                         }
                         // The service did nothing, and says when it will.
-                        429 => wait = answer.retry_after_ms().unwrap_or(pause),
+                        429 => wait = answer.retry_after_ms().unwrap_or(next),
                         500.. => why = format!("it was answered with {}", answer.status),
                         // Somebody, perhaps we, is at work on the same key.
                         409 if !why.is_empty() => {}
@@ -128,12 +144,20 @@ impl Ready {
                 }
                 Err(Silence::NotSent(_)) => {}
                 Err(Silence::Lost(reason)) => why = reason,
+                Err(Silence::Stopped) if why.is_empty() => return Err(stopped(self)),
+                Err(Silence::Stopped | Silence::Interrupted) => return Err(self.put_back()),
             }
             if !why.is_empty() && !self.has_key() {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(wait.min(PAUSE_MS_MAX)));
-            pause *= 2;
+            if pause(wait.min(PAUSE_MS_MAX), &self.watch).is_err() {
+                return Err(if why.is_empty() {
+                    stopped(self)
+                } else {
+                    self.put_back()
+                });
+            }
+            next *= 2;
         }
         if why.is_empty() {
             let (call, status) = (self.name(), 429);
@@ -143,25 +167,55 @@ impl Ready {
         self.find_out(why)
     }
 
-    /// What only the answer tells.
+    /// What only the answer tells, and a look at what is there since.
     fn known(&self, answer: &Answer) -> Answered {
-        let before = self.call.before.as_ref();
-        // What cannot be looked at now can be later.
-        let after = before
-            .and_then(|_| see(&self.call).ok())
-            .map(|(seen, _)| seen);
-        Answered {
-            status: answer.status,
-            facts: captured(&self.call, answer),
-            after,
+        let answered = Answered::of(answer.status, captured(&self.call, answer));
+        self.with_look(answered)
+    }
+
+    /// Adds what a look finds right after the call. What cannot be looked at now can perhaps be later.
+    fn with_look(&self, mut answered: Answered) -> Answered {
+        if self.call.before.is_some() {
+            answered.after = see(self).ok().map(|(seen, _)| seen);
+            return answered;
         }
+        let thing = self.thing(&answered);
+        answered.after = thing.ok().flatten().map(|(seen, _)| seen);
+        let verify = self.call.rule.as_ref().and_then(|it| it.verify.as_ref());
+        answered.gone_at_once = verify
+            .is_some_and(|it| matches!(is_gone(self, it, &self.facts(Some(&answered))), Ok(true)));
+        crash_point("http.looked");
+        answered
+    }
+
+    /// Somebody stopped the call, and it may have arrived: what can be found out and taken back is. Gives the error to return.
+    fn put_back(&self) -> HttpError {
+        self.watch.going_back(|| {
+            let call = self.name();
+            let rule = self.call.rule.as_ref();
+            let inverse = rule.and_then(|rule| rule.inverse.as_ref());
+            let is_gone = match (self.looked_up(), inverse) {
+                (Ok(Some((State::Before, _))), _) => true,
+                (_, Some(inverse)) if self.is_resolvable() => match self.resolved() {
+                    Ok(Some(answered)) => self.answer(inverse, Some(&answered)).is_ok(),
+                    Ok(None) => true,
+                    Err(_) => false,
+                },
+                (_, Some(_) | None) => false,
+            };
+            if is_gone {
+                HttpError::Stopped { call }
+            } else {
+                HttpError::Interrupted { call }
+            }
+        })
     }
 
     /// Finds out by a look whether a call happened whose answer is lost.
     fn find_out(&self, why: String) -> Result<Answered, HttpError> {
         crash_point("http.unknown");
         match self.looked_up() {
-            Ok(Some((State::After, Some(answered)))) => Ok(answered),
+            Ok(Some((State::After, Some(answered)))) => Ok(self.with_look(answered)),
             Ok(Some((State::Before, _))) => {
                 let call = self.name();
                 let why = format!("{why}, and a look shows that it did not happen");
@@ -181,19 +235,18 @@ impl Ready {
     pub(super) fn looked_up(&self) -> Result<Option<(State, Option<Answered>)>, HttpError> {
         let call = &self.call;
         if call.before.is_some() {
-            let (now, bytes) = see(call)?;
+            let (now, bytes) = see(self)?;
             let state = state_of(call, None, &now, &bytes, self.body.as_deref());
             let answered = (state == State::After).then_some(Answered {
-                status: 200,
-                facts: Value::Null,
                 after: Some(now),
+                ..Answered::of(200, Value::Null)
             });
             return Ok(Some((state, answered)));
         }
         let Some(lookup) = self.lookup().filter(|_| !call.is_blind) else {
             return Ok(None);
         };
-        let found = find(call, lookup, &self.facts(None))?;
+        let found = find(self, lookup, &self.facts(None))?;
         let state = if found.is_some() {
             State::After
         } else {
@@ -238,7 +291,7 @@ impl Ready {
             settle_ms: 0,
             ..lookup.clone()
         };
-        !matches!(find(&self.call, &at_once, &self.facts(None)), Ok(None))
+        !matches!(find(self, &at_once, &self.facts(None)), Ok(None))
     }
 
     /// Tells whether [`Self::resolved`] can find anything out.
@@ -246,83 +299,6 @@ impl Ready {
         let has_lookup = self.lookup().is_some() && !self.call.is_blind;
         self.call.before.is_some() || has_lookup || self.has_key()
     }
-
-    /// Sends the call that answers this one until the service takes it, and waits until the effect is gone.
-    pub(super) fn answer(
-        &self,
-        inverse: &CallTemplate,
-        answered: Option<&Answered>,
-    ) -> Result<(), HttpError> {
-        let facts = self.facts(answered);
-        let mut call = filled(inverse, &facts, self.call.timeout_ms)?;
-        let rule = self.call.rule.as_ref();
-        if let Some(idempotency) = rule.and_then(|rule| rule.idempotency.as_ref()) {
-            let key = key_of("inverse", &self.call.id.to_string());
-            call.headers.push((idempotency.header.clone(), key));
-        }
-        let name = format!("{} {}", inverse.method, inverse.url.as_str());
-        persist(&call, &name, is_repeatable(self))?;
-        crash_point("http.answered");
-        if let Some(verify) = rule.and_then(|rule| rule.verify.as_ref())
-            && !wait_until_gone(&self.call, verify, &facts)?
-        {
-            let limit_ms = verify.limit_ms;
-            let call = name;
-            return Err(HttpError::StillThere { call, limit_ms });
-        }
-        Ok(())
-    }
-}
-
-/// Tells whether the call that answers another one may be sent twice.
-pub(super) fn is_repeatable(ready: &Ready) -> bool {
-    let Some(rule) = &ready.call.rule else {
-        return false;
-    };
-    let is_by_method = rule
-        .inverse
-        .as_ref()
-        .is_some_and(|inverse| matches!(inverse.method.as_str(), "PUT" | "DELETE"));
-    is_by_method || rule.idempotency.is_some()
-}
-
-/// Sends a call until it is taken. One that may not be sent twice is sent once.
-fn persist(call: &Call, name: &str, is_repeatable: bool) -> Result<(), HttpError> {
-    let mut pause = PAUSE_MS;
-    let mut last = None;
-    for _ in 0..TRIES_MAX {
-        crash_point("http.before-answer");
-        let mut wait = pause;
-        match send(call) {
-            Ok(answer) if answer.is_good() => return Ok(()),
-            Ok(answer) if answer.is_gone() && call.method == "DELETE" => return Ok(()),
-            Ok(answer) if answer.status == 429 => {
-                wait = answer.retry_after_ms().unwrap_or(pause);
-                last = Some(refused(name, &answer));
-            }
-            Ok(answer) if answer.status >= 500 => {
-                last = Some(refused(name, &answer));
-                if !is_repeatable {
-                    break;
-                }
-            }
-            Ok(answer) => return Err(refused(name, &answer)),
-            Err(Silence::NotSent(why)) => {
-                let call = name.to_owned();
-                last = Some(HttpError::NotSent { call, why });
-            }
-            Err(Silence::Lost(why)) => {
-                let call = name.to_owned();
-                if !is_repeatable {
-                    return Err(HttpError::Unknown { call, why });
-                }
-                last = Some(HttpError::NotSent { call, why });
-            }
-        }
-        std::thread::sleep(Duration::from_millis(wait.min(PAUSE_MS_MAX)));
-        pause *= 2;
-    }
-    last.map_or(Ok(()), Err)
 }
 
 /// Fills in the secrets of headers.
@@ -359,9 +335,8 @@ pub(super) fn look(request: &super::request::HttpRequest) -> Result<Answer, Http
         body: None,
         timeout_ms: request.timeout_ms,
     };
-    send(&call).map_err(|silence| {
-        let (Silence::NotSent(why) | Silence::Lost(why)) = silence;
-        let call = request.call();
+    send(&call, &Watch::default()).map_err(|silence| {
+        let (call, why) = (request.call(), silence.why());
         HttpError::NotSent { call, why }
     })
 }

@@ -1,37 +1,26 @@
 //! A connection to a database: where it is, who we are there, and that it is the one that was meant.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, NoTls};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::error::{PostgresError, with_cause};
-use crate::rows::Place;
+use super::error::with_cause;
+use crate::rows::{PATIENCE, Place, RowsError, SchemaChange};
 use crate::secret::{Login, pgpass, without_password};
-
-/// How long a server may take to answer at all.
-pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where a server is if nobody says, as its own clients know it.
 const SOCKETS: &str = "/var/run/postgresql";
-
-/// Where the system keeps the certificates that it trusts.
-const CERTIFICATES: [&str; 3] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/cert.pem",
-];
 
 /// A connection. Dropping it ends what it had begun.
 pub struct Connection {
     pub(super) client: Client,
     /// Where it leads, without a password.
     pub(super) url: String,
+    /// What the statements of this transaction changed in the schema.
+    pub(super) schema: Vec<SchemaChange>,
 }
 
 impl fmt::Debug for Connection {
@@ -42,9 +31,9 @@ impl fmt::Debug for Connection {
 
 impl Connection {
     /// Connects, within a time. The password comes from the URL or from where the server's own clients look.
-    pub fn open(url: &str, within: Duration) -> Result<Self, PostgresError> {
+    pub fn open(url: &str, within: Duration) -> Result<Self, RowsError> {
         let kept = without_password(url);
-        let unreachable = |why: String| PostgresError::Unreachable {
+        let unreachable = |why: String| RowsError::Unreachable {
             url: kept.clone(),
             why,
         };
@@ -64,7 +53,9 @@ impl Connection {
         let connected = if is_local || config.get_ssl_mode() == SslMode::Disable {
             config.connect(NoTls)
         } else {
-            config.connect(encrypted()?)
+            config.connect(MakeRustlsConnect::new(
+                crate::tls::config("PGSSLROOTCERT").map_err(RowsError::Tls)?,
+            ))
         };
         let client = connected.map_err(|error| {
             let mut why = match error.as_db_error() {
@@ -77,15 +68,20 @@ impl Connection {
             unreachable(why)
         })?;
         let url = kept.clone();
-        Ok(Self { client, url })
+        let schema = Vec::new();
+        Ok(Self {
+            client,
+            url,
+            schema,
+        })
     }
 
     /// Connects to a database that is known, and makes sure that it is the same one.
-    pub(super) fn to(place: &Place, secret_url: Option<&str>) -> Result<Self, PostgresError> {
+    pub(super) fn to_known(place: &Place, secret_url: Option<&str>) -> Result<Self, RowsError> {
         let mut connection = Self::open(secret_url.unwrap_or(&place.url), PATIENCE)?;
-        let found = connection.identity()?;
+        let found = connection.find_identity()?;
         if found.id != place.id {
-            return Err(PostgresError::Another {
+            return Err(RowsError::Another {
                 url: place.url.clone(),
                 name: place.name.clone(),
                 found: found.name,
@@ -95,12 +91,12 @@ impl Connection {
     }
 
     /// Tells which database it is.
-    pub fn identity(&mut self) -> Result<Place, PostgresError> {
+    pub(super) fn find_identity(&mut self) -> Result<Place, RowsError> {
         let sql = "SELECT to_regclass('backout.identity') IS NOT NULL";
         let url = self.url.clone();
         let is_enrolled: bool = self.client.query_one(sql, &[])?.get(0);
         if !is_enrolled {
-            return Err(PostgresError::NotEnrolled { url });
+            return Err(RowsError::NotEnrolled { url });
         }
         let (cluster, database) = self.home()?;
         // A database that was enrolled by an older program does not say where it was.
@@ -108,11 +104,11 @@ impl Connection {
                           AND (coalesce(cluster, '') IN ('', $1) OR $1 = '') FROM backout.identity";
         let found = self.client.query_opt(sql, &[&cluster, &database])?;
         let Some(row) = found else {
-            return Err(PostgresError::NotEnrolled { url });
+            return Err(RowsError::NotEnrolled { url });
         };
         if !row.get::<_, bool>(2) {
             let name = row.get(0);
-            return Err(PostgresError::Copy { url, name });
+            return Err(RowsError::Copy { url, name });
         }
         Ok(Place {
             name: row.get(0),
@@ -122,7 +118,7 @@ impl Connection {
     }
 
     /// Tells which cluster and which database of it this is; the cluster is empty for a role that may not ask.
-    pub(super) fn home(&mut self) -> Result<(String, u32), PostgresError> {
+    pub(super) fn home(&mut self) -> Result<(String, u32), RowsError> {
         let sql = "SELECT oid, has_function_privilege('pg_catalog.pg_control_system()', 'execute')
                    FROM pg_database WHERE datname = current_database()";
         let row = self.client.query_one(sql, &[])?;
@@ -133,20 +129,6 @@ impl Connection {
             String::new()
         };
         Ok((cluster, row.get(0)))
-    }
-
-    /// Carries out statements that need no answer.
-    pub(super) fn run(&mut self, sql: &str) -> Result<(), PostgresError> {
-        Ok(self.client.batch_execute(sql)?)
-    }
-
-    /// Lets values be read and written as the log has them.
-    pub(super) fn set_exact(&mut self) -> Result<(), PostgresError> {
-        self.run(
-            "SET search_path = pg_catalog, pg_temp; SET \"DateStyle\" = 'ISO, MDY'; SET \"IntervalStyle\" = 'postgres';
-             SET \"TimeZone\" = 'UTC'; SET extra_float_digits = 1; SET bytea_output = 'hex'; SET lc_monetary = 'C';
-             SET quote_all_identifiers = off; SET array_nulls = on; SET lock_timeout = '5s'; SET row_security = off",
-        )
     }
 }
 
@@ -187,30 +169,4 @@ fn complete(config: &mut Config) {
             config.password(password);
         }
     }
-}
-
-/// Makes encrypted connections, with the certificates that `PGSSLROOTCERT` names or the system trusts.
-fn encrypted() -> Result<MakeRustlsConnect, PostgresError> {
-    let tls = |why: String| PostgresError::Tls(why);
-    let named = std::env::var_os("PGSSLROOTCERT").map(std::path::PathBuf::from);
-    let usual = || {
-        let mut each = CERTIFICATES.iter().map(std::path::PathBuf::from);
-        each.find(|path| path.exists())
-    };
-    let mut roots = rustls::RootCertStore::empty();
-    if let Some(file) = named.or_else(usual) {
-        let unread =
-            |error: rustls::pki_types::pem::Error| tls(format!("{}: {error}", file.display()));
-        for certificate in CertificateDer::pem_file_iter(&file).map_err(unread)? {
-            // The system's bundle may hold some that this client does not understand.
-            let _ignored = roots.add(certificate.map_err(unread)?);
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| tls(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
 }

@@ -1,49 +1,21 @@
 //! Enrolling a database: a schema of our own with triggers and a log, made in one transaction and taken away without a trace.
 
-use serde::Serialize;
-
 use super::connection::Connection;
-use super::error::PostgresError;
-use crate::rows::Place;
+use crate::rows::{Enrolled, Place, RowsError, Server as _, Uncovered};
 
 const INSTALL: &str = include_str!("install.sql");
 const EVENTS: &str = include_str!("events.sql");
 
-/// What enrolling found and made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Enrolled {
-    /// The database.
-    #[serde(flatten)]
-    pub place: Place,
-    /// How many tables are covered.
-    pub covered: usize,
-    /// Tables whose changes go unseen, and why.
-    pub uncovered: Vec<Uncovered>,
-    /// Whether tables that come later are covered as they are made.
-    pub covers_new: bool,
-    /// Whether an undo can keep other triggers from running a second time.
-    pub stills_triggers: bool,
-}
-
-/// A table that is not covered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Uncovered {
-    /// The table.
-    pub table: String,
-    /// Why.
-    pub why: String,
-}
-
 impl Connection {
     /// Enrolls the database under a name, or adds what is new since.
-    pub fn enroll(&mut self, name: Option<&str>) -> Result<Enrolled, PostgresError> {
+    pub(super) fn enroll_it(&mut self, name: Option<&str>) -> Result<Enrolled, RowsError> {
         self.run(
             "SET client_min_messages = warning; BEGIN; SELECT pg_advisory_xact_lock(6220016)",
         )?;
         let made = self.install(name);
         self.run(if made.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
         let refused = made?;
-        let mut enrolled = self.status()?;
+        let mut enrolled = self.status_it()?;
         for table in &mut enrolled.uncovered {
             if let Some((_, why)) = refused.iter().find(|(name, _)| *name == table.table) {
                 table.why.clone_from(why);
@@ -53,7 +25,7 @@ impl Connection {
     }
 
     /// Installs what is missing, and says which tables could not be covered.
-    fn install(&mut self, name: Option<&str>) -> Result<Vec<(String, String)>, PostgresError> {
+    fn install(&mut self, name: Option<&str>) -> Result<Vec<(String, String)>, RowsError> {
         self.run("SELECT set_config('backout.covering', 'on', true)")?;
         self.run(INSTALL)?;
         let sql = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
@@ -68,7 +40,7 @@ impl Connection {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         let usual = database.replace(|letter| !fits(letter), "-");
         // What was copied along belongs to the database that this one was made from.
-        if let Err(PostgresError::Copy { .. }) = self.identity() {
+        if let Err(RowsError::Copy { .. }) = self.find_identity() {
             self.run(
                 "TRUNCATE backout.identity, backout.log, backout.transaction, backout.marker",
             )?;
@@ -79,9 +51,9 @@ impl Connection {
         let is_new = self.client.execute(sql, &[&given, &cluster, &home])? == 1;
         if let (Some(name), false) = (name, is_new) {
             // A name stands for one database for ever: targets in the journal bear it.
-            let found = self.identity()?;
+            let found = self.find_identity()?;
             if found.name != name {
-                return Err(PostgresError::NotUndoable(format!(
+                return Err(RowsError::NotUndoable(format!(
                     "the database is enrolled as `{}` already; names of targets in the journal hold that name",
                     found.name
                 )));
@@ -96,8 +68,8 @@ impl Connection {
     }
 
     /// Says what is covered and what is not.
-    pub fn status(&mut self) -> Result<Enrolled, PostgresError> {
-        let place = self.identity()?;
+    pub(super) fn status_it(&mut self) -> Result<Enrolled, RowsError> {
+        let place = self.find_identity()?;
         let sql = "SELECT relation::regclass::text, covered FROM backout.coverage ORDER BY 1";
         let rows = self.client.query(sql, &[])?;
         let (covered, uncovered): (Vec<_>, Vec<_>) =
@@ -129,7 +101,7 @@ impl Connection {
     }
 
     /// Tells whether this role may keep other triggers from running.
-    pub(super) fn may_still_triggers(&mut self) -> Result<bool, PostgresError> {
+    pub(super) fn may_still_triggers(&mut self) -> Result<bool, RowsError> {
         // Before 15 only superusers may, and there is no such privilege to ask for.
         let sql = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
         let is_super: bool = self.client.query_one(sql, &[])?.get(0);
@@ -142,11 +114,13 @@ impl Connection {
     }
 
     /// Takes everything of ours away. The log goes with it: what it held can no longer be undone.
-    pub fn unenroll(&mut self) -> Result<Place, PostgresError> {
-        let place = self.identity()?;
+    pub(super) fn unenroll_it(&mut self) -> Result<Place, RowsError> {
+        let place = self.find_identity()?;
         self.run(
             "SET client_min_messages = warning; BEGIN; SELECT set_config('backout.covering', 'on', true);
-             DROP SCHEMA backout CASCADE; COMMIT",
+             DROP SCHEMA backout CASCADE;
+             DO $$ DECLARE it text; BEGIN FOR it IN SELECT nspname FROM pg_namespace WHERE nspname ~ '^backout_[0-9]+$' LOOP
+               EXECUTE format('DROP SCHEMA %I CASCADE', it); END LOOP; END $$; COMMIT",
         )?;
         Ok(place)
     }

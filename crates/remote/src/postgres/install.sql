@@ -137,7 +137,7 @@ CREATE OR REPLACE VIEW backout.coverable AS
     SELECT c.oid AS relation, backout.columns_of(c.oid) AS columns
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind = 'r' AND c.relpersistence <> 't'
-      AND n.nspname NOT IN ('backout', 'pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%'
+      AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT SIMILAR TO 'backout(\_[0-9]+)?'
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                       WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e');
 

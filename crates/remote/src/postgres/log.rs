@@ -5,28 +5,7 @@
 //! row has no key or got another one. A row that went and one that came with the same key are one row that was changed.
 
 use super::connection::Connection;
-use super::error::PostgresError;
-use super::recipe::Changed;
-use crate::rows::{ROWS_MAX, TableChange};
-
-/// A table as the server knows it now.
-#[derive(Debug, Clone)]
-pub(super) struct Table {
-    /// Its number.
-    pub(super) relation: u32,
-    /// Its schema and name.
-    pub(super) names: (String, String),
-    /// Its name as SQL, quoted.
-    pub(super) sql: String,
-    /// The columns of its primary key, quoted; empty if it has none.
-    pub(super) key: Vec<String>,
-    /// The columns that can be written, quoted: not those that the server makes itself.
-    pub(super) columns: Vec<String>,
-    /// Those of them that an UPDATE may set.
-    pub(super) settable: Vec<String>,
-    /// Why its rows cannot be compared, if they cannot.
-    pub(super) changed: Option<String>,
-}
+use crate::rows::{Changed, ROWS_MAX, RowsError, Table, TableChange};
 
 const TABLE: &str = "
     SELECT n.nspname, c.relname, format('%I.%I', n.nspname, c.relname),
@@ -42,7 +21,7 @@ const TABLE: &str = "
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
 
 /// The rows that a transaction took from a table (`n` above zero) and brought to it (below). `$1` is it, `$2` the table.
-pub(super) const NET: &str = "
+const NET: &str = "
     SELECT row, sum(n)::bigint AS n FROM (
       SELECT before AS row, 1 AS n FROM backout.log
         WHERE xact = $1::text::xid8 AND relation = $2 AND before IS NOT NULL
@@ -56,7 +35,7 @@ const DIGEST: &str = "left(encode(sha256(convert_to(row, 'UTF8')), 'hex'), 16)";
 
 impl Connection {
     /// Lists the tables that a transaction changed, the first one first.
-    pub(super) fn tables(&mut self, xact: &str) -> Result<Vec<Table>, PostgresError> {
+    pub(super) fn logged_tables(&mut self, xact: &str) -> Result<Vec<Table>, RowsError> {
         let sql = "SELECT relation FROM backout.log WHERE xact = $1::text::xid8 GROUP BY relation ORDER BY min(place)";
         let relations = self.client.query(sql, &[&xact])?;
         let each = relations.iter().map(|row| row.get(0));
@@ -66,18 +45,9 @@ impl Connection {
             .collect()
     }
 
-    fn table(&mut self, relation: u32, xact: &str) -> Result<Table, PostgresError> {
+    fn table(&mut self, relation: u32, xact: &str) -> Result<Table, RowsError> {
         let Some(row) = self.client.query_opt(TABLE, &[&relation, &xact])? else {
-            let name = format!("dropped-{relation}");
-            return Ok(Table {
-                relation,
-                names: ("?".to_owned(), name.clone()),
-                sql: name,
-                key: Vec::new(),
-                columns: Vec::new(),
-                settable: Vec::new(),
-                changed: Some("the table is gone".to_owned()),
-            });
+            return Ok(Table::gone(relation));
         };
         let is_same: bool = row.get(6);
         Ok(Table {
@@ -88,13 +58,14 @@ impl Connection {
             columns: row.get(4),
             settable: row.get(5),
             changed: (!is_same).then(|| "the columns of the table changed since".to_owned()),
+            values: Vec::new(),
         })
     }
 
     /// Says what a transaction changed, table by table.
-    pub(super) fn changes(&mut self, xact: &str) -> Result<Vec<Changed>, PostgresError> {
+    pub(super) fn logged_changes(&mut self, xact: &str) -> Result<Vec<Changed>, RowsError> {
         let mut changes = Vec::new();
-        for table in self.tables(xact)? {
+        for table in self.logged_tables(xact)? {
             let change = self.change_of(&table, xact)?;
             if change.total() > 0 {
                 let relation = table.relation;
@@ -104,7 +75,7 @@ impl Connection {
         Ok(changes)
     }
 
-    fn change_of(&mut self, table: &Table, xact: &str) -> Result<TableChange, PostgresError> {
+    fn change_of(&mut self, table: &Table, xact: &str) -> Result<TableChange, RowsError> {
         let (schema, name) = table.names.clone();
         let net = net_by_key(table);
         let sql = format!(

@@ -42,6 +42,9 @@ const HARMLESS: [&str; 13] = [
 /// Commands that write only by some of their options: without those they tell of no key that is written.
 const WRITE_BY_OPTION: [&str; 4] = ["SORT", "BITFIELD", "GEORADIUS", "GEORADIUSBYMEMBER"];
 
+/// Commands that only keep a count that they have made beside what they counted; no look tells that apart.
+const WRITE_A_COUNT: [&str; 1] = ["PFCOUNT"];
+
 /// Runs a request that writes nothing, and gives the answers; none if it writes something.
 pub fn read_only(request: &RedisRequest) -> Result<Option<Vec<Answer>>, RedisFault> {
     let mut server = Link::to(&request.server)?;
@@ -101,7 +104,7 @@ fn judge_one(server: &mut Link, line: &Line, judged: &mut Judged) -> Result<(), 
     // Some commands change more of a key than their flags tell (a group that reads a stream).
     let is_all = has("write") && written == 0 && !WRITE_BY_OPTION.contains(&name.as_str());
     for key in keys {
-        if key.is_written || is_all {
+        if (key.is_written || is_all) && !WRITE_A_COUNT.contains(&name.as_str()) {
             judged.writes.insert(key.bytes);
         } else {
             judged.reads.insert(key.bytes);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use backout_crashpoint::crash_point;
 use backout_model::ports::{
     Applied, Driver, DriverError, Durability, Examined, How, NewContent, Outline, Prepared,
-    PreparedUndo, ReadContents, Request, Scope, Staged, State as Standing, WriteContents,
+    PreparedUndo, ReadContents, Request, Scope, Staged, State as Standing, ValueChange,
+    WriteContents,
 };
 use backout_model::{
     Armed, Completion, Digest, DriverName, Effect, JsonText, OperationId, OperationKind,
@@ -17,12 +18,13 @@ use redis::Value;
 use super::answer::Answers;
 use super::commands::judge;
 use super::connection::{Ended, Link, Mark, states};
+use super::dump::told;
 use super::error::RedisFault;
 use super::recipe::{After, Change, Keys, told_by};
 use super::request::{RedisRequest, name_in_capitals};
 use super::server::Server;
 use super::state::State;
-use super::words::{Line, name_of};
+use super::words::{Line, Naming, name_of};
 
 /// The name that its recipes bear.
 pub const REDIS: DriverName = DriverName::literal("redis");
@@ -109,7 +111,7 @@ impl RedisDriver {
         id: OperationId,
         server: &Server,
         mut link: Link,
-        keys: &[Vec<u8>],
+        (keys, naming): (&[Vec<u8>], Naming),
     ) -> Result<(Link, Keys, Kept), DriverError> {
         let mark = format!("{MARK}{id}");
         link.watch(&mark, keys)?;
@@ -136,6 +138,7 @@ impl RedisDriver {
         let keys = Keys {
             server,
             mark,
+            naming,
             changes,
         };
         Ok((link, keys, kept))
@@ -284,7 +287,7 @@ impl RedisDriver {
                 },
             };
             seen.push(Seen {
-                target: keys.server.target(&change.bytes()?)?,
+                target: keys.server.target(&change.bytes()?, keys.naming)?,
                 has_run_out: before != change.before,
                 change,
                 before,
@@ -306,6 +309,21 @@ impl RedisDriver {
     }
 }
 
+/// Says what a key is, by its dump.
+fn said(state: &State, dump: Option<&[u8]>) -> Option<String> {
+    let kind = state.value.as_ref()?.split(':').next().unwrap_or_default();
+    let value = match dump.map(told) {
+        Some(Some(value)) => value.to_string(),
+        // It is not read, and told apart all the same.
+        Some(None) => format!("({})", state.value.as_deref().unwrap_or_default()),
+        None => format!("(a {kind} that is not kept)"),
+    };
+    Some(match state.goes_at_ms {
+        Some(goes_at) => format!("{value}, goes at {goes_at}"),
+        None => value,
+    })
+}
+
 impl Driver for RedisDriver {
     fn name(&self) -> DriverName {
         REDIS
@@ -314,7 +332,7 @@ impl Driver for RedisDriver {
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
         let request: &RedisRequest = request.as_a()?;
         let judged = judge(&mut Link::to(&request.server)?, &request.commands)?;
-        let target = |key: &Vec<u8>| request.server.target(key);
+        let target = |key: &Vec<u8>| request.server.target(key, Naming::Plain);
         let targets = judged.writes.iter().map(target).collect::<Result<_, _>>()?;
         let sources = judged.reads.iter().map(target).collect::<Result<_, _>>()?;
         Ok(Scope {
@@ -347,7 +365,8 @@ impl Driver for RedisDriver {
         let mut link = Link::to(&request.server)?;
         let writes = judge(&mut link, &request.commands)?.writes;
         let writes: Vec<_> = writes.into_iter().collect();
-        let (link, keys, kept) = self.capture(id, &request.server, link, &writes)?;
+        let (link, keys, kept) =
+            self.capture(id, &request.server, link, (&writes, Naming::Plain))?;
         let ready = Ready {
             link,
             keys,
@@ -429,11 +448,12 @@ impl Driver for RedisDriver {
         if !how.goes_on(&mut outcomes) {
             back.clear();
         }
-        let server = Keys::read(&effect.recipe)?.server;
+        // An undo speaks of the same targets.
+        let Keys { server, naming, .. } = Keys::read(&effect.recipe)?;
         let (names, commands): (Vec<_>, Vec<_>) = back.into_iter().unzip();
         // What is there now is what an undo of this undo brings back.
         let (keys, kept);
-        (link, keys, kept) = self.capture(id, &server, link, &names)?;
+        (link, keys, kept) = self.capture(id, &server, link, (&names, naming))?;
         let ready = Ready {
             link,
             keys,
@@ -446,6 +466,38 @@ impl Driver for RedisDriver {
 
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
         Ok(Outline::of(Keys::read(&effect.recipe)?.targets()?))
+    }
+
+    fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
+        let keys = Keys::read(&effect.recipe)?;
+        let after = told_by(effect, &keys);
+        let (mut link, seen) = Self::see(effect, false, None)?;
+        let mut values = Vec::new();
+        for (index, seen) in seen.into_iter().enumerate() {
+            let now = match seen.now.value {
+                Some(_) => link.dump(&seen.change.bytes()?)?,
+                None => None,
+            };
+            let now = said(&seen.now, now.as_deref());
+            let kept = seen.change.dump.as_ref().map(|dump| self.read.read(dump));
+            let kept = kept.transpose().map_err(RedisFault::from)?;
+            // What it became is not kept: it is told by what is there, if that is the same.
+            let after = after.as_ref().and_then(|after| after.get(index));
+            let after = match after {
+                Some(after) if *after == seen.now => now.clone(),
+                Some(after) => said(after, None),
+                None => now.clone(),
+            };
+            values.push(ValueChange {
+                key: seen.target.into(),
+                before: said(&seen.change.before, kept.as_deref()),
+                after,
+                now: Ok(now),
+            });
+        }
+        // Of a key that a command left as it was there is nothing to tell.
+        values.retain(|it| it.before != it.after);
+        Ok(Some(values))
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {

@@ -20,6 +20,7 @@ mod answer;
 mod commands;
 mod connection;
 mod driver;
+mod dump;
 mod error;
 mod recipe;
 mod request;

@@ -8,7 +8,7 @@ use super::driver::REDIS;
 use super::error::RedisFault;
 use super::server::Server;
 use super::state::State;
-use super::words::bytes_of;
+use super::words::{Naming, bytes_of};
 
 /// The newest version of a recipe's body.
 pub(super) const VERSION: u16 = 1;
@@ -19,6 +19,9 @@ pub(super) struct Keys {
     pub(super) server: Server,
     /// The key that tells whether it happened.
     pub(super) mark: String,
+    /// How its targets are named.
+    #[serde(default)]
+    pub(super) naming: Naming,
     pub(super) changes: Vec<Change>,
 }
 
@@ -69,7 +72,8 @@ impl Keys {
 
     pub(super) fn targets(&self) -> Result<Vec<Target>, DriverError> {
         let keys = self.keys()?;
-        keys.iter().map(|key| self.server.target(key)).collect()
+        let target = |key: &Vec<u8>| self.server.target(key, self.naming);
+        keys.iter().map(target).collect()
     }
 }
 

@@ -9,7 +9,8 @@ use redis::{ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo};
 use serde::{Deserialize, Serialize};
 
 use super::error::RedisFault;
-use super::words::name_of;
+use super::words::{Naming, name_of, plain_name_of};
+use crate::secret::{named_variable, variable};
 
 /// Where `redis-cli` looks for a password, too.
 const USUAL_PASSWORD: &str = "REDISCLI_AUTH";
@@ -78,7 +79,10 @@ impl Server {
         };
         let settings = read.redis_settings();
         let given = settings.password();
-        let named = given.and_then(|given| given.strip_prefix("${env:")?.strip_suffix('}'));
+        let named = given.and_then(|given| match named_variable(given)? {
+            (name, "") => Some(name),
+            _ => None,
+        });
         Ok(Self {
             place,
             db: settings.db(),
@@ -91,8 +95,12 @@ impl Server {
     }
 
     /// Names a key of it as a target.
-    pub(super) fn target(&self, key: &[u8]) -> Result<Target, DriverError> {
-        let (db, key) = (self.db.to_string(), name_of(key));
+    pub(super) fn target(&self, key: &[u8], naming: Naming) -> Result<Target, DriverError> {
+        let name = |bytes: &[u8]| match naming {
+            Naming::Escaped => name_of(bytes),
+            Naming::Plain => plain_name_of(bytes),
+        };
+        let (db, key) = (self.db.to_string(), name(key));
         let key = match &self.place {
             Place::Tcp { host, port } => {
                 // One server has one name, whatever way leads to it.
@@ -102,7 +110,7 @@ impl Server {
             }
             Place::Socket { path } => {
                 use std::os::unix::ffi::OsStrExt as _;
-                let path = name_of(path.as_os_str().as_bytes());
+                let path = name(path.as_os_str().as_bytes());
                 Key::in_space("redis:unix", &[&path, &db, &key])?
             }
         };
@@ -134,13 +142,12 @@ impl Server {
         if let Some(password) = &self.password {
             return Ok(Some(password.clone()));
         }
-        let read = |name: &str| std::env::var(name).ok().filter(|it| !it.is_empty());
         match &self.password_in {
-            Some(name) => match read(name) {
+            Some(name) => match variable(name) {
                 Some(password) => Ok(Some(password)),
                 None => Err(RedisFault::NoPassword { name: name.clone() }),
             },
-            None => Ok(read(USUAL_PASSWORD)),
+            None => Ok(variable(USUAL_PASSWORD)),
         }
     }
 }
@@ -181,8 +188,13 @@ mod tests {
     fn a_server_has_one_name_and_a_key_one_target() {
         let named = |url: &str, key: &[u8]| {
             let server = Server::parse(url).unwrap();
-            server.target(key).unwrap().to_string()
+            let target = server.target(key, Naming::Plain).unwrap();
+            let read: Key = target.to_string().parse().unwrap();
+            assert_eq!(&read, target.key());
+            target.to_string()
         };
+        assert_eq!(named("redis://h", b"a\nb"), "redis:h:6379/0/a%0Ab");
+        assert_eq!(named("redis://h", b"50%"), "redis:h:6379/0/50%25");
         assert_eq!(named("redis://127.0.0.1", b"a"), "redis:localhost:6379/0/a");
         assert_eq!(
             named("redis://localhost/2", b"a:b"),

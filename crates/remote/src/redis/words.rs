@@ -121,6 +121,37 @@ pub fn name_of(bytes: &[u8]) -> String {
     name
 }
 
+/// Names a key for a target, which writes what nobody can type in percent signs itself: text is as it is. Only bytes that are no text
+/// are written so here, and a percent sign that would be taken for one of those.
+pub(super) fn plain_name_of(bytes: &[u8]) -> String {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return name_of(bytes);
+    };
+    if text.is_empty() || text.contains('\0') {
+        return name_of(bytes);
+    }
+    let is_byte = |at: usize| {
+        let digits = text.as_bytes().get(at + 1..at + 3);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let each = text.char_indices().map(|(at, each)| match each {
+        '%' if is_byte(at) || text == EMPTY => "%25".to_owned(),
+        each => each.to_string(),
+    });
+    each.collect()
+}
+
+/// How the targets of an operation are named. Older ones were written in percent signs twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Naming {
+    /// All that is odd is written in percent signs, before the target does it once more.
+    #[default]
+    Escaped,
+    /// Text is as it is.
+    Plain,
+}
+
 /// Reads bytes that were written so; none if they were not.
 pub(super) fn bytes_of(name: &str) -> Option<Vec<u8>> {
     if name == EMPTY {
@@ -177,6 +208,14 @@ mod tests {
         #[test]
         fn any_key_has_a_name_of_its_own(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
             prop_assert_eq!(bytes_of(&name_of(&bytes)), Some(bytes));
+        }
+
+        #[test]
+        fn two_keys_have_two_plain_names(one in "[a%0F\n]{0,5}", other in "[a%0F\n]{0,5}") {
+            let same = one == other;
+            prop_assert_eq!(plain_name_of(one.as_bytes()) == plain_name_of(other.as_bytes()), same);
+            let bytes = [one.as_bytes(), b"\xff"].concat();
+            prop_assert_ne!(plain_name_of(&bytes), plain_name_of(other.as_bytes()));
         }
 
         #[test]

@@ -277,6 +277,7 @@ fn intent(number: u64, paths: &[&str], contents: Vec<Digest>, slots: Vec<Slot>) 
         command: None,
         call: None,
         approval: None,
+        prompt: None,
         recipe: Recipe {
             driver: DriverName::FILE,
             version: 1,

@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Notes that an operation needs a content.
-    fn refer(
+    pub(super) fn refer(
         &self,
         transaction: &Transaction<'_>,
         by: OperationId,

@@ -55,6 +55,22 @@ impl Group {
         self.members.iter().map(|member| member.id)
     }
 
+    /// Lists its operations with their places in the journal.
+    pub(super) fn places(&self) -> Vec<(i64, i64)> {
+        let places = self.members.iter().map(|member| (member.id, member.lsn));
+        places.collect()
+    }
+
+    /// Tells whether it is chosen to go.
+    pub(super) const fn goes(&self) -> bool {
+        self.reason.is_some()
+    }
+
+    /// Lets it stay.
+    pub(super) const fn stays(&mut self) {
+        self.reason = None;
+    }
+
     /// Orders groups as they go: the least goes first.
     pub(super) fn place(&self) -> (Timestamp, i64) {
         (self.candidate.at, self.lsn)
@@ -167,6 +183,7 @@ impl Store {
             }
         }
         groups.sort_by_key(Group::place);
+        self.keep_what_older_need(transaction, &mut groups)?;
         Ok(Plan { groups, others })
     }
 
@@ -315,7 +332,7 @@ impl Store {
         rows.map(|row| row.map_err(named)).collect()
     }
 
-    fn gc_targets(
+    pub(super) fn gc_targets(
         &self,
         transaction: &Transaction<'_>,
         operation: i64,

@@ -15,6 +15,7 @@
 
 mod audit;
 mod expire;
+mod outside;
 mod packs;
 mod protect;
 mod remove;

@@ -79,14 +79,14 @@ impl Store {
     }
 
     /// A reference counts while its operation is known (letting its images go removes it), or, before that is armed,
-    /// while its owner lives. What was refused never needed any. An open rollout is known as well.
+    /// while its owner lives. What was refused never needed any. An open rollout is known as well, and so is who holds a workspace.
     fn drop_dead_references(&self, transaction: &Transaction<'_>) -> Result<(), StorageError> {
         let named = |error| self.named(error);
         let leases = self.live_leases(transaction)?;
         let sql = "SELECT DISTINCT operation FROM reference
                    WHERE NOT EXISTS (SELECT 1 FROM operation
                                      WHERE operation.id = reference.operation AND operation.status <> 'refused')
-                     AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'rollout-open/' || reference.operation)";
+                     AND NOT EXISTS (SELECT 1 FROM meta WHERE key IN ('rollout-open/' || reference.operation, 'held/' || reference.operation))";
         let operations = self.operation_ids(transaction, sql)?;
         for operation in operations {
             if !leases.operations.contains(&operation) {

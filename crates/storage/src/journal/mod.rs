@@ -14,6 +14,7 @@ mod gaps;
 mod lease;
 mod open_acts;
 mod project;
+mod prompts;
 mod proposals;
 mod read;
 mod rebuild;

@@ -6,8 +6,8 @@
 
 use backout_model::{
     AgentId, Asked, Captured, Checkpoint, Completion, Dependency, Digest, Escalated, Event, Intent,
-    Lsn, Operation, OperationId, Proposal, Recipe, Refusal, Repair, Status, Target, TaskId,
-    TaskStatus, Timestamp,
+    Lsn, Operation, OperationId, Prompt, PromptId, Proposal, Recipe, Refusal, Repair, Status,
+    Target, TaskId, TaskStatus, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
@@ -86,6 +86,7 @@ pub(crate) fn project(
             projection.finish_task(task.as_str(), TaskStatus::RolledBack)
         }
         Event::Checkpoint(checkpoint) => projection.checkpoint(lsn, checkpoint),
+        Event::Prompt(prompt) => projection.prompt(lsn, prompt),
         Event::Expired { ids, .. } => projection.expired(ids),
         Event::Cut { up_to, anchor } => {
             let set = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
@@ -255,13 +256,14 @@ impl Projection<'_, '_> {
             self.now.0,
             operation.asked.map(backout_model::Verb::as_str),
             operation.trigger.as_ref().map(to_json).transpose()?,
+            operation.prompt.as_ref().map(PromptId::as_str),
         ];
         let inserted = self
             .transaction
             .prepare_cached(
                 "INSERT INTO operation (id, lsn, at, verb, summary, status, agent, task, owner, decision,
-                     notes, undoes, undo_group, retained, finished, place, asked, set_off)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?2, ?16, ?17)",
+                     notes, undoes, undo_group, retained, finished, place, asked, set_off, prompt)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?2, ?16, ?17, ?18)",
             )
             .and_then(|mut statement| statement.execute(values));
         match inserted {
@@ -357,6 +359,25 @@ impl Projection<'_, '_> {
         self.execute(
             "INSERT OR REPLACE INTO checkpoint (name, lsn, body) VALUES (?1, ?2, ?3)",
             params![placed.name.as_str(), lsn_to_sql(lsn), to_json(&placed)?],
+        )
+    }
+
+    /// A prompt that was told before stays what it was.
+    fn prompt(&self, lsn: Lsn, prompt: &Prompt) -> Result<(), StorageError> {
+        let placed = Prompt {
+            lsn,
+            at: self.now,
+            ..prompt.clone()
+        };
+        self.execute(
+            "INSERT OR IGNORE INTO prompt (id, lsn, agent, session, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                placed.id.as_str(),
+                lsn_to_sql(lsn),
+                placed.agent.as_str(),
+                placed.session,
+                to_json(&placed)?
+            ],
         )
     }
 

@@ -519,10 +519,10 @@ impl Store {
 /// Says a filter in SQL. Only what is asked for is said, so that an index can answer it: the operations of one path or
 /// one task are found without looking at all others.
 pub(super) fn condition_of(filter: &Filter) -> (String, Vec<Value>) {
-    let mut conditions = vec!["TRUE"];
+    let mut conditions = vec!["TRUE".to_owned()];
     let mut values: Vec<Value> = Vec::new();
-    let mut also = |condition, value: &mut Vec<Value>| {
-        conditions.push(condition);
+    let mut also = |condition: &str, value: &mut Vec<Value>| {
+        conditions.push(condition.to_owned());
         values.append(value);
     };
     if let Some(key) = &filter.at {
@@ -534,11 +534,23 @@ pub(super) fn condition_of(filter: &Filter) -> (String, Vec<Value>) {
         }
         also(below, &mut bounds);
     }
+    if let Some(key) = &filter.within {
+        let above = key.ancestors();
+        let marks = vec!["?"; above.len()].join(", ");
+        let holds = format!(
+            "id IN (SELECT operation FROM target WHERE path IN ({marks}) AND reach = 'tree')"
+        );
+        let mut above = above.iter().map(|key| key.to_bytes().into()).collect();
+        also(&holds, &mut above);
+    }
     if let Some(agent) = &filter.agent {
         also("agent = ?", &mut vec![agent.as_str().to_owned().into()]);
     }
     if let Some(task) = &filter.task {
         also("task = ?", &mut vec![task.as_str().to_owned().into()]);
+    }
+    if let Some(prompt) = &filter.prompt {
+        also("prompt = ?", &mut vec![prompt.as_str().to_owned().into()]);
     }
     if let Some(group) = filter.group {
         also("undo_group = ?", &mut vec![id_to_sql(group).into()]);

@@ -17,7 +17,7 @@ use crate::schema::CREATE;
 use crate::{StorageError, Store, VerifyFinding};
 
 /// What is compared of an operation; the first is its id.
-const OPERATION_COLUMNS: [&str; 21] = [
+const OPERATION_COLUMNS: [&str; 22] = [
     "id",
     "lsn",
     "at",
@@ -39,11 +39,12 @@ const OPERATION_COLUMNS: [&str; 21] = [
     "asked",
     "set_off",
     "undo_failed",
+    "prompt",
 ];
 
 /// The other tables: the name, the columns, which of them is an operation if one is, and whether a row that no record
 /// gives is damage. (Contents are put aside before their operation is armed; tasks and marks outlive records that were cut.)
-const OTHERS: [(&str, &str, bool, bool); 6] = [
+const OTHERS: [(&str, &str, bool, bool); 7] = [
     (
         "target",
         "operation, path, lsn, reach, undone_by, held_by",
@@ -55,6 +56,7 @@ const OTHERS: [(&str, &str, bool, bool); 6] = [
     ("slot", "operation, depot, name", true, false),
     ("task", "id, status, began, agent, owner, was", false, false),
     ("checkpoint", "name, lsn, body", false, false),
+    ("prompt", "id, lsn, agent, session, body", false, false),
 ];
 
 /// Opens an empty temporary database with our tables. It lives in memory and, if it grows, in a file without a name.

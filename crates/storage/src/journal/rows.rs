@@ -73,7 +73,7 @@ pub(super) fn digest(at: &str, bytes: &[u8]) -> Result<Digest, StorageError> {
 
 /// The columns that [`operation`] reads, in its order.
 pub(super) const OPERATION_COLUMNS: &str = "id, lsn, at, verb, summary, status, agent, task, owner, \
-     decision, notes, undoes, undo_group, retained, place, asked, set_off";
+     decision, notes, undoes, undo_group, retained, place, asked, set_off, prompt";
 
 /// The columns of an operation, before its targets and edges are added.
 pub(super) struct OperationRow {
@@ -88,6 +88,7 @@ pub(super) struct OperationRow {
     place: i64,
     asked: Option<String>,
     set_off: Option<String>,
+    prompt: Option<String>,
 }
 
 impl OperationRow {
@@ -111,6 +112,7 @@ impl OperationRow {
             place: row.get(14)?,
             asked: row.get(15)?,
             set_off: row.get(16)?,
+            prompt: row.get(17)?,
         })
     }
 }
@@ -137,6 +139,7 @@ pub(super) fn operation(
         status: word::<Status>(&at, &status)?,
         agent: parsed(row.agent)?,
         task,
+        prompt: row.prompt.map(|name| word(&at, &name)).transpose()?,
         owner: from_json(&at, &owner)?,
         decision: from_json(&at, &decision)?,
         targets: targets_of(transaction, id, named)?,

@@ -112,6 +112,7 @@ pub(super) fn intent(number: u64, targets: &[Target]) -> Intent {
         command: None,
         call: None,
         approval: None,
+        prompt: None,
         recipe: Recipe {
             driver: DriverName::FILE,
             version: 1,

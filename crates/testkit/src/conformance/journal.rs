@@ -139,6 +139,7 @@ pub fn a_refusal_is_an_operation_with_nothing_to_undo(world: &World) {
         owner: backout_storage::this_process(),
         why: "no".to_owned(),
         call: None,
+        trigger: None,
         decided: None,
     }))]);
     let operation = world.operation(id(1));

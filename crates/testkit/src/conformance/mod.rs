@@ -235,6 +235,7 @@ fn intent(number: u64, targets: &[Target]) -> Intent {
         trigger: None,
         call: None,
         approval: None,
+        prompt: None,
         recipe: Recipe {
             driver: DriverName::FILE,
             version: 1,

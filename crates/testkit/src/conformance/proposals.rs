@@ -57,6 +57,7 @@ fn refuse(proposal: &Proposal) -> Event {
         owner: this_process(),
         why: "no".to_owned(),
         call: proposal.call.clone(),
+        trigger: None,
         decided: None,
     }))
 }

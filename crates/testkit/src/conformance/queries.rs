@@ -195,6 +195,7 @@ pub fn a_checkpoint_of_the_same_name_takes_it_over(world: &World) {
             agent: None,
             task: None,
             state: serde_json::json!(state),
+            files: None,
         })
     };
     world.append(vec![point("first")]);

@@ -76,6 +76,9 @@ pub(super) fn apply_undo_redo_come_back<H: Harness>(name: &str, world: &H) {
 }
 
 pub(super) fn what_is_written_was_named_before<H: Harness>(name: &str, world: &H) {
+    if !world.is_named_before() {
+        return;
+    }
     let scope = world.driver().scope(&*world.request()).expect("looks");
     for target in prepared(world).targets {
         let mut leased = scope.targets.iter();

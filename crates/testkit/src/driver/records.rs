@@ -125,7 +125,9 @@ pub(super) fn values_are_what_was_and_what_is<H: Harness>(name: &str, world: &H)
     let outline = world.driver().outline(&effect).expect("is outlined");
     let outlined: BTreeSet<_> = outline.targets.iter().map(Target::key).collect();
     let keys: BTreeSet<_> = values.iter().map(|value| &value.key).collect();
-    assert_eq!(keys, outlined, "{name}: values of something else");
+    // A target that was written and is as it was has nothing to tell.
+    let is_of_them = !keys.is_empty() && keys.is_subset(&outlined);
+    assert!(is_of_them, "{name}: values of something else: {keys:?}");
     for value in &values {
         assert_ne!(
             value.before, value.after,

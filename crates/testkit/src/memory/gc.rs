@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use backout_model::ports::{
-    GcReport, GcRequest, LeftBehind, Maintenance as _, OfOtherDriver, StoredBytes, Tell,
-    Workspace as _,
+    ContentsError, GcReport, GcRequest, LeftBehind, Maintenance as _, OfOtherDriver, StoredBytes,
+    Tell, Workspace as _,
 };
 use backout_model::{
     Candidate, Digest, DriverName, Event, ExpiryReason, KEY_MS_MIN, Key, OperationId, Retention,
@@ -196,7 +196,9 @@ impl MemoryStore {
             .map(|slot| size_of(slot.path().as_path()));
         let stored = stored + slots.sum::<u64>();
         let mut plan = Plan::default();
-        for (id, reason) in select_expired(retention, &all, stored, now) {
+        let chosen = select_expired(retention, &all, stored, now);
+        let chosen = state.without_needed(chosen, &candidates);
+        for (id, reason) in chosen {
             let Some((candidate, group)) = candidates.get(&id) else {
                 continue;
             };
@@ -369,6 +371,72 @@ impl State {
         let slots = self.slots.iter().filter(|(_, by)| is_in(by));
         let slots = slots.map(|(slot, _)| size_of(slot.path().as_path()));
         contents + slots.sum::<u64>()
+    }
+}
+
+/// Tells whether an operation is one of a group.
+fn has(group: &[&Row], row: &Row) -> bool {
+    let mut ids = group.iter().map(|it| it.operation.id);
+    ids.any(|id| id == row.operation.id)
+}
+
+/// Tells whether a group keeps what an older operation on the same target is told as a change of.
+fn is_kept_for(older: &Row, group: &[&Row]) -> bool {
+    let newer = group
+        .iter()
+        .filter(|row| row.operation.lsn > older.operation.lsn);
+    let mut targets = newer.flat_map(|row| &row.targets);
+    targets.any(|newer| {
+        let mut older = older.targets.iter();
+        older.any(|it| it.standing.target.overlap(&newer.standing.target).is_some())
+    })
+}
+
+/// What may go, by the id of its group.
+type Candidates<'s> = BTreeMap<OperationId, (Candidate, Vec<&'s Row>)>;
+
+impl State {
+    /// Leaves out of what is chosen to go what an older operation that stays may need.
+    fn without_needed(
+        &self,
+        mut chosen: Vec<(OperationId, ExpiryReason)>,
+        candidates: &Candidates<'_>,
+    ) -> Vec<(OperationId, ExpiryReason)> {
+        let mut staying: Vec<&Row> = self.needing();
+        staying.retain(|it| {
+            let mut groups = chosen.iter().filter_map(|(id, _)| candidates.get(id));
+            !groups.any(|(_, group)| has(group, it))
+        });
+        // What stays for the sake of an older one may need something itself.
+        loop {
+            let is_kept = |(id, _): &(OperationId, ExpiryReason)| {
+                let group = candidates.get(id).map(|(_, group)| group);
+                group.is_some_and(|group| staying.iter().any(|it| is_kept_for(it, group)))
+            };
+            let (kept, rest): (Vec<_>, Vec<_>) = chosen.into_iter().partition(is_kept);
+            chosen = rest;
+            if kept.is_empty() {
+                break;
+            }
+            let groups: Vec<&Vec<&Row>> = kept
+                .iter()
+                .filter_map(|(id, _)| candidates.get(id).map(|(_, group)| group))
+                .collect();
+            let needing = self.needing().into_iter();
+            staying.extend(needing.filter(|it| groups.iter().any(|group| has(group, it))));
+        }
+        chosen
+    }
+
+    /// Finds the operations that have something told as a change of what is not in the store.
+    fn needing(&self) -> Vec<&Row> {
+        let is_outside =
+            |digest: &Digest| matches!(self.content(digest), Err(ContentsError::Outside { .. }));
+        let needing = self.references.iter().filter(|(_, it)| is_outside(it));
+        let ids: BTreeSet<OperationId> = needing.map(|(by, _)| *by).collect();
+        let rows = ids.iter().filter_map(|id| self.operations.get(id));
+        let rows = rows.map(|row| &**row);
+        rows.filter(|row| row.operation.retained).collect()
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use backout_model::ports::{CANDIDATES_MAX, Filter, Journal, OperationRef, RefError, StorageError};
 use backout_model::{
     Asked, Below, CallKey, Checkpoint, Dependency, DependencyReason, Effect, Event, Key, Lsn,
-    Operation, OperationId, Proposal, Reach, Record, RecordError, Status, Target, Task, Timestamp,
+    Operation, OperationId, Prompt, Proposal, Reach, Record, RecordError, Status, Target, Task,
+    Timestamp,
 };
 
 use super::MemoryStore;
@@ -229,6 +230,14 @@ impl Journal for MemoryStore {
         })
     }
 
+    fn prompts(&self) -> Answer<Vec<Prompt>> {
+        self.ask(|state| {
+            let mut all: Vec<Prompt> = state.prompts.values().cloned().collect();
+            all.sort_by_key(|prompt| std::cmp::Reverse(prompt.lsn));
+            Ok(all)
+        })
+    }
+
     fn checkpoints(&self) -> Answer<Vec<Checkpoint>> {
         self.ask(|state| {
             let mut all: Vec<Checkpoint> = state.checkpoints.values().cloned().collect();
@@ -298,6 +307,10 @@ fn is_meant(row: &Row, filter: &Filter) -> bool {
             .task
             .as_ref()
             .is_none_or(|it| operation.task.as_ref() == Some(it))
+        && filter
+            .prompt
+            .as_ref()
+            .is_none_or(|it| operation.prompt.as_ref() == Some(it))
         && filter.group.is_none_or(|it| operation.group == Some(it))
         && filter.after.is_none_or(|after| operation.lsn > after)
         && filter

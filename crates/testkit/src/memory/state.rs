@@ -10,9 +10,9 @@ use backout_model::ports::StorageError;
 use backout_model::reversal::Made;
 use backout_model::{
     Asked, Assumed, CallKey, Captured, Checkpoint, CheckpointName, Completion, Dependency, Digest,
-    Escalated, Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Proposal, Recipe,
-    Record, RolloutPlan, Slot, Standing, Status, Target, TargetOutcome, Task, TaskId, TaskStatus,
-    Timestamp,
+    Escalated, Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Prompt, PromptId,
+    Proposal, Recipe, Record, RolloutPlan, Slot, Standing, Status, Target, TargetOutcome, Task,
+    TaskId, TaskStatus, Timestamp,
 };
 
 use super::change::Change;
@@ -101,6 +101,7 @@ pub(super) struct State {
     pub(super) operations: BTreeMap<OperationId, Arc<Row>>,
     pub(super) tasks: BTreeMap<TaskId, TaskRow>,
     pub(super) checkpoints: BTreeMap<CheckpointName, Checkpoint>,
+    pub(super) prompts: BTreeMap<PromptId, Prompt>,
     pub(super) leases: BTreeMap<OperationId, Vec<(Target, Owner)>>,
     pub(super) references: BTreeSet<(OperationId, Digest)>,
     pub(super) slots: BTreeMap<Slot, OperationId>,
@@ -125,6 +126,7 @@ impl Default for State {
             operations: BTreeMap::new(),
             tasks: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
+            prompts: BTreeMap::new(),
             leases: BTreeMap::new(),
             references: BTreeSet::new(),
             slots: BTreeMap::new(),
@@ -325,6 +327,7 @@ impl State {
                 };
                 self.checkpoints.insert(placed.name.clone(), placed);
             }
+            Event::Prompt(prompt) => self.prompt(at, prompt),
             Event::Expired { ids, .. } => self.expired(at, ids),
             Event::Lost { ids, why } => self.lost(at, ids, why),
             Event::Repaired(repair) => repair.assumed.iter().for_each(|it| self.assume(it)),
@@ -336,6 +339,16 @@ impl State {
             Event::Cut { .. } | Event::RolloutAt { .. } => {}
         }
         Ok(())
+    }
+
+    /// Notes a prompt. One that was told before stays what it was.
+    fn prompt(&mut self, at: At, prompt: &Prompt) {
+        let placed = Prompt {
+            lsn: at.lsn,
+            at: at.now,
+            ..prompt.clone()
+        };
+        self.prompts.entry(placed.id.clone()).or_insert(placed);
     }
 
     fn begin_task(&mut self, task: Task) {

@@ -198,6 +198,10 @@ impl Call<'_> {
 
     fn truncate(&self) -> Result<Carried, Carried> {
         let length = self.argument(1);
+        // That comes before the look whether the file is there.
+        if length.cast_signed() < 0 {
+            return Err(Carried::Over(Err(Errno::INVAL)));
+        }
         let size = self.place.stat.as_ref().map_or(0, |stat| stat.st_size);
         let grows = u64::try_from(size).is_ok_and(|size| length > size);
         // Who makes a file longer than it may be gets a signal.

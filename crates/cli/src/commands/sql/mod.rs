@@ -7,6 +7,7 @@ mod server;
 use std::path::PathBuf;
 
 use backout_engine::Report;
+use backout_remote::rows::Kind;
 use clap::{Args, ValueHint};
 
 pub(crate) use self::answer::Table;
@@ -21,7 +22,7 @@ use crate::session::Session;
 /// read show their rows, and record nothing.
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
-    /// The database: an `SQLite` file, a URL (`postgres://`), or the name of an enrolled database.
+    /// The database: an `SQLite` file, a URL (`postgres://`, `mysql://`), or the name of an enrolled database.
     #[arg(long, value_name = "DATABASE", value_hint = ValueHint::FilePath)]
     db: String,
 
@@ -56,9 +57,7 @@ enum Database {
 impl Database {
     /// Tells a URL by its scheme and a file by its looks: what has a slash or a dot, or is there. All else is a name.
     fn of(text: &str) -> Self {
-        let is_url = ["postgres://", "postgresql://", "mysql://", "mariadb://"]
-            .iter()
-            .any(|scheme| text.starts_with(scheme));
+        let is_url = Kind::of(text).is_some();
         let path = PathBuf::from(text);
         if is_url {
             Self::Url(text.to_owned())

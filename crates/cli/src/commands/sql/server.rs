@@ -1,9 +1,7 @@
-//! SQL in a database that a server holds. The scheme of its URL tells which kind of server.
+//! SQL in a database that a server holds, of whatever kind.
 
-use backout_engine::{EngineError, Report};
-
-use backout_remote::postgres::{self, Answer, PostgresError, PostgresRequest};
-use backout_remote::rows::Place;
+use backout_engine::EngineError;
+use backout_remote::rows::{Act, Answer, PATIENCE, Place, RowsError, RowsRequest, connect};
 use serde_json::Value;
 
 use super::answer::{Table, carry_out};
@@ -19,14 +17,27 @@ const TRIES_MAX: u32 = 10;
 const ROWS_MAX: usize = 1_000;
 
 /// Runs statements in the database behind a URL.
-pub(super) fn run_at(session: &mut Session, url: &str, statements: String) -> Result<(), Failure> {
-    if postgres::is_url(url) {
-        return in_postgres(session, url, statements);
+pub(super) fn run_at(session: &mut Session, url: &str, text: String) -> Result<(), Failure> {
+    let mut connection = connect(url, PATIENCE).map_err(driver)?;
+    let place = connection.identity().map_err(driver)?;
+    drop(connection);
+    // What others did before comes before it in the journal.
+    if session
+        .database(&place.name)?
+        .is_none_or(|it| it.id != place.id)
+    {
+        session.remember(&place)?;
     }
-    Err(Report::refused("nothing was run")
-        .because("Backout has no driver for MySQL and MariaDB")
-        .next("run it another way; Backout cannot take it back then")
-        .into())
+    let agent = session.agent.as_ref().map(ToString::to_string);
+    let act = Act::Run { text, agent };
+    for _ in 1..TRIES_MAX {
+        let tried = try_once(session, &place, url, act.clone());
+        match tried {
+            Err(failure) if is_overtaken(&failure) => {}
+            tried => return tried,
+        }
+    }
+    try_once(session, &place, url, act)
 }
 
 /// Runs statements in an enrolled database.
@@ -39,38 +50,10 @@ pub(super) fn run_by_name(
     run_at(session, &url, statements)
 }
 
-fn in_postgres(session: &mut Session, url: &str, text: String) -> Result<(), Failure> {
-    let mut connection = postgres::Connection::open(url, postgres::PATIENCE).map_err(driver)?;
-    let place = connection.identity().map_err(driver)?;
-    drop(connection);
-    // What others did before comes before it in the journal.
-    if session
-        .database(&place.name)?
-        .is_none_or(|it| it.id != place.id)
-    {
-        session.remember(&place)?;
-    }
-    let agent = session.agent.as_ref().map(ToString::to_string);
-    let act = postgres::Act::Run { text, agent };
-    for _ in 1..TRIES_MAX {
-        let tried = try_once(session, &place, url, act.clone());
-        match tried {
-            Err(failure) if is_overtaken(&failure) => {}
-            tried => return tried,
-        }
-    }
-    try_once(session, &place, url, act)
-}
-
 /// Takes up what others did, and runs statements.
-fn try_once(
-    session: &mut Session,
-    place: &Place,
-    url: &str,
-    act: postgres::Act,
-) -> Result<(), Failure> {
+fn try_once(session: &mut Session, place: &Place, url: &str, act: Act) -> Result<(), Failure> {
     session.sync_databases();
-    let request = PostgresRequest::new(place.clone(), Some(url.to_owned()), act);
+    let request = RowsRequest::new(place.clone(), Some(url.to_owned()), act);
     let answers = request.answers.clone();
     carry_out(session, request.into(), None, || {
         let answers = answers.lock().map(|it| it.clone()).unwrap_or_default();
@@ -83,7 +66,7 @@ fn is_overtaken(failure: &Failure) -> bool {
     let Failure::Engine(EngineError::Driver(error)) = failure else {
         return false;
     };
-    matches!(error.as_a(), Some(PostgresError::Overtaken))
+    matches!(error.as_a(), Some(RowsError::Overtaken))
 }
 
 /// Gives the rows of an answer; none if it has none.

@@ -3,6 +3,7 @@
 
 mod around;
 mod broken_rules;
+mod names;
 mod nginx;
 mod notified;
 mod patterns;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Service, ruled, script, waits};
+use super::{Service, json, ruled, script, waits};
 use crate::world::World;
 
 const WRITE: [&str; 6] = ["--agent", "bob", "write", "d/a", "--text", "new\n"];
@@ -119,5 +119,77 @@ fn one_that_hangs_fails_or_is_not_there_stops_nothing() {
         format!("webhook = 'http://127.0.0.1:{port}/'"),
     ] {
         waits(&notified(&more), &WRITE);
+    }
+}
+
+/// What `pending` says of notices that went wrong, as soon as it says something.
+fn untold(world: &World, id: &str) -> String {
+    for _ in 0..3000 {
+        let pending = world.json(&["pending"]);
+        if let Some(untold) = pending.get("untold") {
+            let shown = world.json(&["pending", id]);
+            let said = shown["untold"][0].as_str().unwrap().to_owned();
+            assert!(untold.to_string().contains(id), "{pending}");
+            assert!(
+                world
+                    .ok(&["pending"])
+                    .contains("nobody may have heard that it waits")
+            );
+            return said;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("nothing is told");
+}
+
+#[test]
+fn what_comes_of_a_notice_that_takes_long_is_told_later() {
+    let world = notified("");
+    let go = world.scratch("go");
+    let line = format!(
+        "until test -e {}; do sleep 0.01; done; echo no; exit 7",
+        go.display()
+    );
+    let program = script(&world, "tell", &line);
+    world.file(
+        "backout.toml",
+        &format!("[protect]\nask = ['d']\n[notify]\ncommand = ['{program}']\ntimeout = '1m'\n"),
+    );
+    let report = json(&world, 1, &WRITE);
+    let why = report["why"].to_string();
+    assert!(
+        why.contains("people are being told, and that takes longer"),
+        "{report}"
+    );
+    let id = report["operation"].as_str().unwrap()[..8].to_owned();
+    assert!(world.json(&["pending"]).get("untold").is_none());
+    std::fs::write(go, "").unwrap();
+    let said = untold(&world, &id);
+    assert!(said.ends_with("` ended with 7: no"), "{said}");
+    // It is about what waits, and goes with that.
+    world.ok(&["reject", &id]);
+    assert!(world.json(&["pending"]).get("untold").is_none());
+    world.check_store();
+}
+
+#[test]
+fn a_notice_that_hangs_is_ended_when_its_time_is_up_and_that_is_told() {
+    let world = notified("");
+    let pids = world.scratch("pids");
+    let line = format!(
+        "echo $$ > {0}; setsid sleep 1000 & echo $! >> {0}; wait",
+        pids.display()
+    );
+    let program = script(&world, "tell", &line);
+    world.file(
+        "backout.toml",
+        &format!("[protect]\nask = ['d']\n[notify]\ncommand = ['{program}']\ntimeout = '4s'\n"),
+    );
+    let id = waits(&world, &WRITE);
+    let said = untold(&world, &id);
+    assert!(said.ends_with("` took longer than 4s"), "{said}");
+    for pid in std::fs::read_to_string(pids).unwrap().lines() {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
     }
 }

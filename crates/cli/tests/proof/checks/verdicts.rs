@@ -217,3 +217,78 @@ fn what_was_approved_and_died_in_its_watch_waits_again() {
         world.check_store();
     }
 }
+
+#[test]
+fn ctrl_c_while_a_program_checks_what_a_command_wrote_takes_the_command_back() {
+    let (world, program) = slow_check("20", "run");
+    world.file("f", "old\n");
+    let mut run = world.command(&["run", "--", "sh", "-c", "echo new > f"]);
+    let run = run
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    until_running(&program);
+    killpg(Pid::from_raw(run.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(
+        told.contains("somebody stopped it before the checks were over"),
+        "{told}"
+    );
+    assert!(!told.contains("check `slow`"), "{told}");
+    assert_eq!(world.read("f"), "old\n");
+    let log = world.json(&["log"]);
+    let undo = &log["operations"][0];
+    assert_eq!(undo["trigger"]["kind"], "manual-abort", "{log}");
+    world.check_store();
+}
+
+#[test]
+fn ctrl_c_that_ends_a_command_is_not_meant_for_its_checks() {
+    let (world, program) = slow_check("0", "run");
+    script(&world, "slow", "exit 0");
+    let mut run = world.command(&["run", "--", "sh", "-c", "echo new > f; exec sleep 1000.25"]);
+    let run = run
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    until_running("1000.25");
+    killpg(Pid::from_raw(run.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert!(!is_running(&program));
+    assert_eq!(world.read("f"), "new\n", "{}", said(&output));
+    let log = world.json(&["log"]);
+    assert_eq!(log["operations"][0]["status"], "committed", "{log}");
+    world.check_store();
+}
+
+#[test]
+fn another_agent_waits_for_the_watch_of_what_it_is_about_to_write() {
+    let world = ruled("");
+    let program = world.scratch("watching").display().to_string();
+    script(&world, "watching", "sleep 2; exit 1");
+    world.file(
+        "backout.toml",
+        &format!("[[watch]]\nname = 'slow'\npaths = ['f']\noperations = ['run']\ncommand = ['{program}']\ntries = 1\ntimeout = '1m'\n"),
+    );
+    let mut run = world.command(&["--json", "run", "--", "sh", "-c", "echo 1 > f; echo 1 > g"]);
+    let run = run.stderr(Stdio::piped()).spawn().unwrap();
+    until_running(&program);
+    // What is not watched waits for nobody.
+    world.ok(&["--agent", "bob", "write", "h", "--text", "x"]);
+    assert!(is_running(&program));
+    world.ok(&BOB);
+    assert!(!is_running(&program));
+    let output = run.wait_with_output().unwrap();
+    let ran: Value =
+        serde_json::from_slice(output.stderr.split(|it| *it == b'\n').next().unwrap()).unwrap();
+    assert_eq!(ran["status"], "undone", "{ran}");
+    assert_eq!(world.read("f"), "bob's\n");
+    assert!(!world.path("g").exists(), "{ran}");
+    world.ok(&["undo", "f"]);
+    assert!(!world.path("f").exists());
+    world.check_store();
+}

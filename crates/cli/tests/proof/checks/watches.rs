@@ -142,7 +142,7 @@ fn it_has_to_stay_well_as_long_as_the_window() {
     is_taken_back(&world, "` ended with 1 in 2 tries");
     assert_eq!(lines(&world, "looks"), 5);
     // One stumble is none.
-    let world = watched("window = '100ms'\ntries = 2");
+    let world = watched("window = '3s'\ntries = 2");
     let probe = script(
         &world,
         "probe",

@@ -330,6 +330,20 @@ fn inode_flags_that_a_command_changes() {
     }
 }
 
+/// Where blocks can be shared with a copy, a length that is set again would copy them, and fill the hole before them.
+#[test]
+fn holes_of_a_linked_file_that_grows_come_back_and_go_again() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let disk = Disk::of_kind(kind, if kind == "ext4" { 64 } else { 400 });
+        let world = World::on(&disk);
+        shell(
+            &world,
+            "truncate -s 6800 a; ln a b; truncate -s 90000 c; ln c d",
+        );
+        there_and_back(&world, "echo 201 >> a; echo 547 >> d");
+    }
+}
+
 #[test]
 fn times_far_ahead_come_back() {
     let disk = Disk::of_kind("ext4", 64);

@@ -28,7 +28,7 @@ one = {
     'link of': lambda n: os.link(n, 'linked', follow_symlinks=False), 'chmod': lambda n: os.chmod(n, 0o700),
     'create': lambda n: os.close(os.open(n, os.O_CREAT | os.O_WRONLY)),
     'exclusive': lambda n: os.close(os.open(n, os.O_CREAT | os.O_EXCL | os.O_WRONLY)),
-    'write': lambda n: os.close(os.open(n, os.O_WRONLY | os.O_TRUNC)), 'truncate': lambda n: os.truncate(n, 0),
+    'write': lambda n: os.close(os.open(n, os.O_WRONLY | os.O_TRUNC)), 'truncate': lambda n: os.truncate(n, 0), 'below': lambda n: os.truncate(n, -1),
     'utime': lambda n: os.utime(n, (1, 1)), 'lchown': lambda n: os.lchown(n, -1, -1),
     'from': lambda n: os.rename(n, 'moved'), 'onto f': lambda n: os.rename('f', n), 'onto d': lambda n: os.rename('d', n),
     'onto lf': lambda n: os.rename('lf', n),

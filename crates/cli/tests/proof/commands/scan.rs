@@ -1,7 +1,9 @@
 //! Where nothing can be watched, directories are compared before and after.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
+use crate::disk::Disk;
 use crate::world::{World, said};
 
 #[test]
@@ -48,6 +50,50 @@ fn roots_catch_what_passes_the_watch_by() {
     world.ok(&["undo"]);
     let now = world.tree();
     assert!(now == before, "{}", now.difference(&before));
+}
+
+/// A scan keeps bytes and not inodes, and says so of what it tears apart.
+#[test]
+fn names_of_one_file_that_a_scan_takes_apart_are_told() {
+    let world = World::new();
+    for number in 0..12 {
+        let (name, other) = (format!("f{number:02}"), format!("g{number:02}"));
+        world.file(&name, "0\n");
+        std::fs::hard_link(world.path(&name), world.path(&other)).unwrap();
+    }
+    let before = world.tree();
+    let output = world.run(&["run", "--capture", "scan", "--", "sh", "-c", "rm f00"]);
+    let told = "`f00` had other names; an undo brings back what was in it, as a file of its own";
+    assert!(said(&output).contains(told), "{}", said(&output));
+    assert!(!said(&output).contains("f01"), "{}", said(&output));
+    world.ok(&["undo"]);
+    let now = world.tree();
+    let apart = before.taken_apart(&["f00".to_owned(), "g00".to_owned()]);
+    assert!(now == apart, "{}", now.difference(&apart));
+    let output = world.run(&["run", "--capture", "scan", "--", "sh", "-c", "rm f*"]);
+    let more = "and 1 more files that had other names";
+    assert!(said(&output).contains(more), "{}", said(&output));
+}
+
+/// So does a watch where nothing can be kept as an inode.
+#[test]
+fn names_of_one_file_that_cannot_be_kept_as_an_inode_are_told() {
+    const USER: u32 = 12345;
+    let disk = Disk::memory(16 * 1024);
+    let closed = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(disk.root(), closed).unwrap();
+    let world = World::at(&disk.path(), None).of_user(USER);
+    world.file("a", "0\n");
+    std::fs::hard_link(world.path("a"), world.path("b")).unwrap();
+    std::os::unix::fs::chown(world.path("a"), Some(USER), Some(USER)).unwrap();
+    let output = world.run(&["run", "--", "rm", "a"]);
+    let told = "`a` had other names; an undo brings back what was in it, as a file of its own";
+    assert!(said(&output).contains(told), "{}", said(&output));
+    world.ok(&["undo"]);
+    assert_eq!(
+        (world.read("a"), world.read("b")),
+        ("0\n".to_owned(), "0\n".to_owned())
+    );
 }
 
 /// Only files that changed since the last scan are read.

@@ -97,8 +97,8 @@ fn no_damage_is_accepted_silently() {
 #[test]
 fn a_repair_saves_everything_that_survived() {
     each_damage(11, |story, damage| {
-        let (engine, report) =
-            Engine::repair(story.settings()).map_err(|error| format!("repair: {error:?}"))?;
+        let (engine, report) = Engine::repair(story.settings(), backout_drivers::local)
+            .map_err(|error| format!("repair: {error:?}"))?;
         let verified = engine
             .verify()
             .map_err(|error| format!("verify: {error:?}"))?;
@@ -110,8 +110,8 @@ fn a_repair_saves_everything_that_survived() {
         }
         let is_changed = |id: OperationId| verified.changed.iter().any(|it| it.needed_by == id);
         drop(engine);
-        let (engine, again) =
-            Engine::repair(story.settings()).map_err(|error| format!("again: {error:?}"))?;
+        let (engine, again) = Engine::repair(story.settings(), backout_drivers::local)
+            .map_err(|error| format!("again: {error:?}"))?;
         if again.journal.is_some() || !again.not_undoable.is_empty() {
             return Err(format!("the second repair did something: {again:?}"));
         }

@@ -72,10 +72,12 @@ impl Story {
         drop(engine);
         self.fold();
         let task = |command| Command::Task(command);
-        let engine = Engine::open(self.settings()).unwrap().for_caller(Context {
-            task: Some("work".parse().unwrap()),
-            ..Context::default()
-        });
+        let engine = Engine::open(self.settings(), backout_drivers::local)
+            .unwrap()
+            .for_caller(Context {
+                task: Some("work".parse().unwrap()),
+                ..Context::default()
+            });
         let begin = TaskCommand::Begin {
             id: Some("work".parse().unwrap()),
             owner_pid: None,
@@ -149,7 +151,7 @@ impl Story {
     }
 
     pub(crate) fn engine(&self) -> Result<Engine, EngineError> {
-        Engine::open(self.settings())
+        Engine::open(self.settings(), backout_drivers::local)
     }
 
     /// Says what an undo of these operations gave wrong, compared with the world before it; none if all is right.

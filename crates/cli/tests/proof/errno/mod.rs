@@ -3,6 +3,7 @@
 //! By default each call meets one of the errors; `cargo xtask crash --errors` tries every call with every error.
 
 mod calls;
+mod climbing;
 mod told;
 mod tracer;
 

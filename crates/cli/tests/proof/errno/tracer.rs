@@ -22,6 +22,8 @@ pub(crate) enum Fault {
     Fails(nix::errno::Errno),
     /// It writes half of what it was asked to.
     ShortWrite,
+    /// It fails so, and so does every call behind it that counts.
+    FailsFromHereOn(nix::errno::Errno),
     /// It fails, and so does every call behind it that changes a disk: the disk died.
     DiskDies,
 }
@@ -173,7 +175,8 @@ impl Tracer {
         let now = self.calls;
         let is_dead = self.hit.is_some() && changes(name) && registers.rdi > 2;
         let wanted = self.wanted.filter(|(number, fault)| {
-            is_counted && *number == now || *fault == Fault::DiskDies && is_dead
+            let goes_on = matches!(fault, Fault::FailsFromHereOn(_)) && now > *number;
+            is_counted && (*number == now || goes_on) || *fault == Fault::DiskDies && is_dead
         });
         let Some((_, fault)) = wanted else {
             return Ending::Untouched;
@@ -182,8 +185,8 @@ impl Tracer {
         let file = std::fs::read_link(link).unwrap_or_default();
         let hit = Hit { name, file };
         match fault {
-            Fault::Fails(errno) => {
-                self.hit = Some(hit);
+            Fault::Fails(errno) | Fault::FailsFromHereOn(errno) => {
+                self.hit.get_or_insert(hit);
                 registers.orig_rax = u64::MAX;
                 ptrace::setregs(pid, registers).unwrap();
                 Ending::Fails(errno as i32)

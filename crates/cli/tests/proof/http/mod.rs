@@ -2,9 +2,11 @@
 
 mod crash;
 mod faults;
+mod localstripe;
+mod others;
 mod outbox;
 mod powerdns;
-mod service;
+pub(crate) mod service;
 
 use std::process::Output;
 
@@ -26,12 +28,18 @@ const VERIFY: &str =
 impl Known {
     /// A world with a rule for what is made, and one for what is changed.
     fn with(more: &[&str]) -> Self {
+        Self::answered_by(r#"{ url = "$S/things/{response.id}" }"#, more)
+    }
+
+    /// The same, with another call that answers what is made.
+    fn answered_by(inverse: &str, more: &[&str]) -> Self {
         let (world, service) = (World::new(), Service::start());
         let rules = format!(
             r#"
 [[compensation]]
 match = "POST $S/things"
-inverse = {{ url = "$S/things/{{response.id}}" }}
+ignore = ["version"]
+inverse = {inverse}
 {}
 
 [[compensation]]

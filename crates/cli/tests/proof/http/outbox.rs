@@ -87,3 +87,75 @@ fn a_commit_that_dies_sends_the_rest_when_it_is_asked_for_again() {
         assert_eq!(it.service.held().mails, ["\"ann\"", "\"bob\""], "{point}");
     }
 }
+
+#[test]
+fn a_call_that_nothing_takes_back_is_sent_once_under_its_key_whenever_it_was_cut_off() {
+    for point in [
+        "engine.armed",
+        "http.before-send",
+        "http.sent",
+        "engine.applied",
+    ] {
+        let it = Known::with(&[]);
+        let rules = it.world.read("backout.toml");
+        let keyed = rules.replace(
+            "reversibility = \"irreversible\"",
+            "reversibility = \"irreversible\"\nidempotency = { window = \"1h\" }",
+        );
+        it.world.file("backout.toml", &keyed);
+        it.world.ok(&["task", "begin", "t"]);
+        mails(&it, &["--task", "t"], "ann");
+        let output = it
+            .world
+            .command(&["commit", "--task", "t"])
+            .env("BACKOUT_CRASH_AT", point)
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.signal(),
+            Some(ABORTED),
+            "{point}: {}",
+            said(&output)
+        );
+        it.world.ok(&["recover"]);
+        assert_eq!(it.service.held().mails, ["\"ann\""], "{point}");
+        assert_eq!(it.status(), "committed", "{point}");
+        it.world.ok(&["recover"]);
+        assert_eq!(it.service.held().mails.len(), 1, "{point}");
+        it.world.check_store();
+    }
+}
+
+#[test]
+fn a_commit_that_is_asked_for_again_names_all_that_it_kept() {
+    let it = Known::with(&[]);
+    it.world.ok(&["task", "begin", "t"]);
+    it.world.ok(&["--task", "t", "write", "a", "--text", "1"]);
+    it.world.ok(&["--task", "t", "write", "b", "--text", "1"]);
+    mails(&it, &["--task", "t"], "ann");
+    mails(&it, &["--task", "t"], "bob");
+    let output = it
+        .world
+        .command(&["commit", "--task", "t"])
+        .env("BACKOUT_CRASH_AT", "outbox.next#2")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.signal(), Some(ABORTED), "{}", said(&output));
+    let again = it.world.json(&["commit", "--task", "t"]);
+    assert!(
+        again["operations"].as_array().unwrap().len() >= 3,
+        "{again}"
+    );
+    assert_eq!(it.service.held().mails.len(), 2);
+}
+
+#[test]
+fn a_rollback_names_what_it_drops() {
+    let it = Known::with(&[]);
+    it.world.ok(&["task", "begin", "t"]);
+    it.world.ok(&["--task", "t", "write", "a", "--text", "1"]);
+    mails(&it, &["--task", "t"], "ann");
+    let told = it.world.ok(&["rollback", "--task", "t"]);
+    let wanted = "was held back, and is dropped: it was never sent";
+    assert!(told.contains(wanted) && told.contains("/mail"), "{told}");
+}

@@ -88,6 +88,7 @@ match = "POST $S/zones"
 inverse = { url = "$S/zones/{response.id}", headers = { X-API-Key = "${env:PDNS_KEY}" } }
 lookup = { url = "$S/zones/{request.name}", headers = { X-API-Key = "${env:PDNS_KEY}" } }
 verify = { url = "$S/zones/{response.id}", headers = { X-API-Key = "${env:PDNS_KEY}" }, interval = "50ms", limit = "5s" }
+ignore = ["serial", "edited_serial", "rrsets.*.records"]
 
 [[compensation]]
 name = "record"

@@ -86,9 +86,20 @@ fn two_commands_at_once_in_one_file_do_not_take_each_other_back() {
     world.ok(&["run", "--", "sh", "-c", "echo b1 >> f"]);
     assert!(running.go_on(&world).status.success());
     assert_eq!(world.read("f"), "f0\na1\nb1\na2\n");
-    let refused = json(&world, 1, &["undo"]);
-    assert_eq!(refused["code"], "conflict", "{refused}");
+    let run = newest(&world, "run");
+    let refused = json(&world, 1, &["--agent", "me", "undo", &run]);
+    assert_eq!(refused["code"], "needs-word", "{refused}");
     assert_eq!(world.read("f"), "f0\na1\nb1\na2\n");
+    to_and_fro_from_zero(&world);
+}
+
+/// Takes both back, and does them again.
+fn to_and_fro_from_zero(world: &World) {
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), "f0\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("f"), "f0\na1\nb1\na2\n");
+    world.check_store();
 }
 
 #[test]

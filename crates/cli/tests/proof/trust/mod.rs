@@ -1,6 +1,8 @@
 //! Trust: nothing is ever lost, and nothing is said that is not so. One test per story that once went wrong.
 
 mod batches;
+mod beside;
+mod built_upon;
 mod concurrent;
 mod depot;
 mod forcing;
@@ -15,6 +17,7 @@ mod seeing;
 mod standing;
 mod stopping;
 mod telling;
+mod trees;
 mod working;
 
 use std::process::{Child, Output};

@@ -4,13 +4,13 @@
 
 use std::collections::HashMap;
 
+use backout_files::inode::differs_where_changed;
 use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 
 use super::{Purpose, Run, Step};
 use crate::file::before_image::INLINE_BYTES_MAX;
 use crate::file::compare::{Current, differs_in_kind};
 use crate::file::error::FileError;
-use crate::file::judge::differs_where_changed;
 use crate::file::plan::targets_of;
 use crate::file::recipe::{Change, Image, Kind};
 use crate::file::sys::Node;

@@ -5,72 +5,27 @@ use std::collections::BTreeMap;
 use backout_model::{Effect, TargetPath};
 
 use super::shared::{Inodes, Side};
-use super::{Body, Was};
-use crate::file::compare::{Current, differs_in_meta};
+use super::{Body, FileChange, Was, inside, was_there};
+use crate::file::compare::Current;
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
-use crate::file::judge::differs_where_changed;
+use crate::file::listing::listing;
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta};
 use crate::file::sys::Place;
-use crate::file::undo::put_back_changed;
-
-/// A name with what it was before and after an effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChange {
-    /// The name; of what was moved, the new one.
-    pub path: TargetPath,
-    /// The old name of what was moved.
-    pub from: Option<TargetPath>,
-    /// What it was; none if nothing was there.
-    pub before: Option<Was>,
-    /// What it became; none if nothing is left.
-    pub after: Option<Was>,
-    /// Whether nobody noted what it became: it came with a tree, and was looked for in that as the tree is now.
-    pub is_as_now: bool,
-}
-
-impl FileChange {
-    /// Of a name that was not moved.
-    pub const fn new(path: TargetPath, before: Option<Was>, after: Option<Was>) -> Self {
-        Self {
-            path,
-            from: None,
-            before,
-            after,
-            is_as_now: false,
-        }
-    }
-
-    /// Says how mode, owner or attributes differ from what the effect left, as far as an undo of it looks at them. Of what it
-    /// only gave another mode or owner, that is what it changed.
-    pub fn differs_in_looks(&self, found: &Was) -> Option<String> {
-        let after = self.after.as_ref()?;
-        let (left, now) = after.meta.as_ref().zip(found.meta.as_ref())?;
-        match self.before.as_ref().filter(|before| before.is_dress) {
-            Some(before) => differs_where_changed(now, left, before.meta.as_ref()?),
-            None => differs_in_meta(now, left, after.kind),
-        }
-    }
-
-    /// Gives what a name is when the mode and owner that the effect changed are put back.
-    #[must_use]
-    pub fn put_back_looks(&self, found: Was) -> Was {
-        let side = |side: &Option<Was>| side.as_ref().and_then(|was| was.meta.clone());
-        let meta = found.meta.as_ref();
-        let sides = side(&self.before).zip(side(&self.after));
-        let back = meta.zip(sides.as_ref());
-        let meta = back.map(|(now, (before, after))| put_back_changed(now, before, after));
-        Was {
-            meta: meta.or(found.meta),
-            ..found
-        }
-    }
-}
 
 /// Lists what an effect changed, trees with all that is in them.
-pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
+pub(crate) fn changes_of(
+    context: &FileContext,
+    effect: &Effect,
+) -> Result<Vec<FileChange>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     let inodes = Inodes::of(&recipe, &completion);
+    let trees = Trees {
+        context,
+        recipe: &recipe,
+        inodes: &inodes,
+    };
     let mut all = Vec::new();
     for (index, change) in recipe.changes.iter().enumerate() {
         match change {
@@ -78,7 +33,7 @@ pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> 
                 path,
                 before,
                 after,
-            } => add_sides(&inodes, (index, path), (before, after), &mut all)?,
+            } => trees.add_sides((index, path), (before, after), &mut all)?,
             Change::Move {
                 from,
                 to,
@@ -87,7 +42,7 @@ pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> 
                 replaced,
             } => {
                 if !replaced.is_absent() {
-                    add_sides(&inodes, (index, to), (replaced, &Image::Absent), &mut all)?;
+                    trees.add_sides((index, to), (replaced, &Image::Absent), &mut all)?;
                 }
                 let side = |side| Some(inodes.told(to, moved((from, to), *node, identity), side));
                 all.push(FileChange {
@@ -121,7 +76,10 @@ pub(crate) fn changes_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> 
 }
 
 /// Lists every name that an effect changed, once, with what others saw before and after it.
-pub(crate) fn sides_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
+pub(crate) fn sides_of(
+    context: &FileContext,
+    effect: &Effect,
+) -> Result<Vec<FileChange>, FileError> {
     let mut sides: BTreeMap<TargetPath, FileChange> = BTreeMap::new();
     // A name may change more than once: the first before and the last after count.
     let mut note = |change: FileChange| {
@@ -129,7 +87,7 @@ pub(crate) fn sides_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
         let known = known.or_insert_with(|| FileChange::new(change.path, change.before, None));
         (known.after, known.is_as_now) = (change.after, change.is_as_now);
     };
-    for mut change in changes_of(effect)? {
+    for mut change in changes_of(context, effect)? {
         if let Some(from) = change.from.take() {
             note(FileChange::new(from, change.before.take(), None));
         }
@@ -138,58 +96,93 @@ pub(crate) fn sides_of(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
     Ok(sides.into_values().collect())
 }
 
-/// Adds a name, and what is in trees that were kept as one.
-fn add_sides(
-    inodes: &Inodes<'_>,
-    (index, path): (usize, &TargetPath),
-    (before, after): (&Image, &Image),
-    all: &mut Vec<FileChange>,
-) -> Result<(), FileError> {
-    all.push(FileChange::new(
-        path.clone(),
-        inodes.image(index, path, before, Side::Before),
-        inodes.image(index, path, after, Side::After),
-    ));
-    let mut inside: BTreeMap<TargetPath, (Option<Was>, Option<Was>)> = BTreeMap::new();
-    for (name, was) in entries(path, before)?.0 {
-        let was = inodes.told(&name, was, Side::Before);
-        inside.entry(name).or_default().0 = Some(was);
-    }
-    let (entries, is_as_now) = entries(path, after)?;
-    for (name, was) in entries {
-        let was = inodes.told(&name, was, Side::After);
-        inside.entry(name).or_default().1 = Some(was);
-    }
-    let changes = inside.into_iter();
-    all.extend(changes.map(|(name, (before, after))| FileChange {
-        is_as_now,
-        ..FileChange::new(name, before, after)
-    }));
-    Ok(())
+/// What is told of trees that an effect kept or brought as one.
+struct Trees<'e> {
+    context: &'e FileContext,
+    recipe: &'e FileRecipe,
+    inodes: &'e Inodes<'e>,
 }
 
-/// Lists what is in a tree that was kept as one: it is in its slot, or back at its path. Tells whether it is back.
-fn entries(path: &TargetPath, image: &Image) -> Result<(Vec<(TargetPath, Was)>, bool), FileError> {
-    let Image::Kept {
-        slot,
-        node: Kind::Directory,
-        identity,
-        ..
-    } = image
-    else {
-        return Ok((Vec::new(), false));
-    };
-    let mut all = Vec::new();
-    for (at, is_back) in [(&slot.path(), false), (path, true)] {
-        let current = Current::at(at)?;
-        if let (Some(place), Some(node)) = (&current.place, &current.node)
-            && node.is_kept(Kind::Directory, identity)
-        {
-            walk(place, path, &mut all)?;
-            return Ok((all, is_back));
+impl Trees<'_> {
+    /// Adds a name, and what is in trees that were kept as one.
+    fn add_sides(
+        &self,
+        (index, path): (usize, &TargetPath),
+        (before, after): (&Image, &Image),
+        all: &mut Vec<FileChange>,
+    ) -> Result<(), FileError> {
+        all.push(FileChange::new(
+            path.clone(),
+            self.inodes.image(index, path, before, Side::Before),
+            self.inodes.image(index, path, after, Side::After),
+        ));
+        let mut inside: BTreeMap<TargetPath, (Option<Was>, Option<Was>)> = BTreeMap::new();
+        for (name, was) in self.entries(path, before)?.0 {
+            let was = self.inodes.told(&name, was, Side::Before);
+            inside.entry(name).or_default().0 = Some(was);
         }
+        let (entries, is_as_now) = self.entries(path, after)?;
+        for (name, was) in entries {
+            let was = self.inodes.told(&name, was, Side::After);
+            inside.entry(name).or_default().1 = Some(was);
+        }
+        let changes = inside.into_iter();
+        all.extend(changes.map(|(name, (before, after))| FileChange {
+            is_as_now,
+            ..FileChange::new(name, before, after)
+        }));
+        Ok(())
     }
-    Ok((all, false))
+
+    /// Lists what was in a tree that was kept as one: what is in its slot, or else what was noted of it. Of what nobody noted
+    /// only the names are told, as they are now that the tree is back; tells whether it is so.
+    fn entries(
+        &self,
+        path: &TargetPath,
+        image: &Image,
+    ) -> Result<(Vec<(TargetPath, Was)>, bool), FileError> {
+        let Image::Kept {
+            slot,
+            node: Kind::Directory,
+            identity,
+            entries,
+            ..
+        } = image
+        else {
+            return Ok((Vec::new(), false));
+        };
+        let mut all = Vec::new();
+        let kept = Current::at(&slot.path())?;
+        if let Some(place) = is_tree(&kept, identity) {
+            walk(place, path, &mut all)?;
+            return Ok((all, false));
+        }
+        if let Some(told) = inside::told(self.context, self.recipe, slot, path)? {
+            return Ok((told, false));
+        }
+        let back = Current::at(path)?;
+        let Some(place) = is_tree(&back, identity) else {
+            return Ok((all, false));
+        };
+        walk(place, path, &mut all)?;
+        let is_as_it_was = entries.is_some() && listing(place)? == *entries;
+        if !is_as_it_was {
+            for (name, was) in &mut all {
+                was.body = Body::Lost(format!(
+                    "its directory came and went as one, and `{name}` may have changed since"
+                ));
+                was.identity = None;
+            }
+        }
+        Ok((all, true))
+    }
+}
+
+/// Finds a kept tree, if this is it.
+fn is_tree<'c>(current: &'c Current, identity: &Identity) -> Option<&'c Place> {
+    let node = current.node.as_ref();
+    let is_it = node.is_some_and(|node| node.is_kept(Kind::Directory, identity));
+    current.place.as_ref().filter(|_| is_it)
 }
 
 /// Lists what is in a directory, with all below, under the names that it has below `path`.
@@ -205,7 +198,7 @@ pub(crate) fn walk(
             continue;
         };
         let path = path.join(&name);
-        all.push((path.clone(), Was::there(&entry, &node)?));
+        all.push((path.clone(), was_there(&entry, &node)?));
         if node.kind == Kind::Directory {
             walk(&entry, &path, all)?;
         }

@@ -7,15 +7,19 @@ use std::collections::BTreeMap;
 
 use backout_model::{Effect, TargetPath};
 
-use super::{Body, FileChange, Was, sides_of};
+use super::{Body, FileChange, Was, sides_of, was_there};
 use crate::file::compare::Current;
+use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, FileCompletion, FileRecipe, Identity, Kind};
 use crate::file::sys::{Node, Place};
 
 /// Lists every name that an effect changed, once, and every name in a directory that it moved.
-pub(crate) fn sides_with_moved(effect: &Effect) -> Result<Vec<FileChange>, FileError> {
-    let sides = sides_of(effect)?.into_iter();
+pub(crate) fn sides_with_moved(
+    context: &FileContext,
+    effect: &Effect,
+) -> Result<Vec<FileChange>, FileError> {
+    let sides = sides_of(context, effect)?.into_iter();
     let mut sides: BTreeMap<TargetPath, FileChange> =
         sides.map(|side| (side.path.clone(), side)).collect();
     let recipe = FileRecipe::decode(&effect.recipe)?;
@@ -88,7 +92,7 @@ fn there(
         if let (Some(place), Some(node)) = (&current.place, &current.node)
             && node.is_kept(kind, left)
         {
-            let mut root = Was::there(place, node)?;
+            let mut root = was_there(place, node)?;
             if node.identity.ctime > left.ctime && kind == Kind::Directory {
                 root.body = changed_since(at);
             }
@@ -116,7 +120,7 @@ fn walk(
         let Some(node) = entry.node()? else {
             continue;
         };
-        let mut was = Was::there(&entry, &node)?;
+        let mut was = was_there(&entry, &node)?;
         if node.identity.ctime >= left.ctime {
             was.body = changed_since(&at);
         }

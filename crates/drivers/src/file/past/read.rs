@@ -4,7 +4,7 @@ use std::io::Read;
 
 use backout_model::{Digest, TargetPath};
 
-use super::{Base, Body, Was};
+use super::{Base, Body, Shown, Was};
 use crate::file::before_image::digest_of;
 use crate::file::compare::Current;
 use crate::file::context::FileContext;
@@ -12,28 +12,6 @@ use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Identity, Kind};
 use crate::file::reversed;
 use crate::file::sys::{Node, Place};
-
-/// The bytes of a file, or why they are not here.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Shown {
-    /// All of them.
-    Bytes(Vec<u8>),
-    /// There are more than were asked for.
-    TooMany,
-    /// They are nowhere, and why.
-    Lost(String),
-}
-
-impl std::fmt::Debug for Shown {
-    // Contents may be secrets: only their size is ever shown.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Bytes(content) => write!(f, "Bytes({} bytes)", content.len()),
-            Self::TooMany => f.write_str("TooMany"),
-            Self::Lost(why) => write!(f, "Lost({why:?})"),
-        }
-    }
-}
 
 /// Where the bytes of a file are now.
 pub(crate) enum Source {
@@ -57,7 +35,7 @@ pub(crate) fn read(context: &FileContext, was: &Was, bytes_max: u64) -> Result<S
         Body::Bytes(bytes) => return Ok(Shown::Bytes(bytes.clone())),
         Body::Stored(_) | Body::Somewhere { .. } | Body::SameAs(_) | Body::Lost(_) => {}
     }
-    match was.source(context)? {
+    match source(was, context)? {
         Source::Stored(digest) => Ok(Shown::Bytes(match &was.made_at {
             Some(path) => reversed::read(context, path, &digest)?,
             None => context.contents.read(&digest)?,
@@ -86,7 +64,7 @@ pub(crate) fn made(
     digest: &Digest,
     base: &Base,
 ) -> Result<Box<dyn Read + Send>, FileError> {
-    let from: Box<dyn Read + Send> = match base.was.source(context)? {
+    let from: Box<dyn Read + Send> = match source(&base.was, context)? {
         Source::Stored(stored) => match &base.was.made_at {
             Some(path) => reversed::open(context, path, &stored)?,
             None => context.contents.open(&stored)?,
@@ -120,7 +98,7 @@ pub(crate) fn has_one_of(
         return Ok(None);
     }
     let found = digest(context, was)?.filter(|found| bytes.contains(found));
-    let is_there = found.is_some() && !matches!(was.source(context)?, Source::Nowhere(_));
+    let is_there = found.is_some() && !matches!(source(was, context)?, Source::Nowhere(_));
     Ok(found.filter(|_| is_there))
 }
 
@@ -136,7 +114,7 @@ pub(crate) fn digest(context: &FileContext, was: &Was) -> Result<Option<Digest>,
     if !is_kept || !was.is_file() || was.digest().is_some() {
         return Ok(was.digest());
     }
-    Ok(match was.source(context)? {
+    Ok(match source(was, context)? {
         Source::Stored(digest) | Source::Made(digest, _) => Some(digest),
         Source::File(place, _) => Some(digest_of(&place)?.0),
         Source::Nowhere(_) => None,
@@ -147,104 +125,100 @@ pub(crate) fn digest(context: &FileContext, was: &Was) -> Result<Option<Digest>,
 pub(crate) fn is_same(context: &FileContext, was: &Was, other: &Was) -> Result<bool, FileError> {
     let is_alike = match (was.digest(), was.identity) {
         (Some(named), _) => digest(context, other)? == Some(named),
-        (None, Some(known)) => other.is_of(&known),
+        (None, Some(known)) => is_of(other, &known),
         (None, None) => false,
     };
-    Ok(is_alike && !matches!(other.source(context)?, Source::Nowhere(_)))
+    Ok(is_alike && !matches!(source(other, context)?, Source::Nowhere(_)))
 }
 
-impl Was {
-    /// Tells whether it is of a file with this number, size and time; of one that is known by its bytes, size and time tell.
-    fn is_of(&self, known: &Identity) -> bool {
-        let mtime = || self.meta.as_ref()?.times.map(|times| times.mtime);
-        match &self.identity {
-            Some(identity) => {
-                (identity.ino, identity.size, identity.mtime)
-                    == (known.ino, known.size, known.mtime)
-            }
-            None => self.size == Some(known.size) && mtime() == Some(known.mtime),
+/// Tells whether it is of a file with this number, size and time; of one that is known by its bytes, size and time tell.
+fn is_of(was: &Was, known: &Identity) -> bool {
+    let mtime = || was.meta.as_ref()?.times.map(|times| times.mtime);
+    match &was.identity {
+        Some(identity) => {
+            (identity.ino, identity.size, identity.mtime) == (known.ino, known.size, known.mtime)
         }
+        None => was.size == Some(known.size) && mtime() == Some(known.mtime),
     }
+}
 
-    /// Tells whether a file is this one, or has its bytes.
-    pub(crate) fn is_at(&self, place: &Place, node: &Node) -> Result<bool, FileError> {
-        if node.kind != Kind::File {
-            return Ok(false);
-        }
-        match (self.digest(), &self.identity) {
-            (Some(digest), _) => self.is_it(place, node, None, Some(&digest)),
-            (None, Some(identity)) => Ok(node.is_kept(Kind::File, identity)),
-            (None, None) => Ok(true),
-        }
+/// Tells whether a file is this one, or has its bytes.
+pub(crate) fn is_at(was: &Was, place: &Place, node: &Node) -> Result<bool, FileError> {
+    if node.kind != Kind::File {
+        return Ok(false);
     }
+    match (was.digest(), &was.identity) {
+        (Some(digest), _) => is_it(was, place, node, None, Some(&digest)),
+        (None, Some(identity)) => Ok(node.is_kept(Kind::File, identity)),
+        (None, None) => Ok(true),
+    }
+}
 
-    /// Finds the bytes.
-    pub(crate) fn source(&self, context: &FileContext) -> Result<Source, FileError> {
-        let nowhere = || Source::Nowhere("its bytes are not kept, or not any more".to_owned());
-        match &self.body {
-            Body::Stored(digest) => self.stored(context, digest),
-            Body::Lost(why) => Ok(Source::Nowhere(why.clone())),
-            Body::None | Body::Bytes(_) => Ok(nowhere()),
-            Body::SameAs(path) => Ok(match file_at(path)? {
-                Some((place, node)) => Source::File(place, node),
-                None => nowhere(),
-            }),
-            Body::Somewhere {
-                at,
-                identity,
-                digest,
-            } => {
-                for path in at {
-                    if let Some((place, node)) = file_at(path)?
-                        && self.is_it(&place, &node, identity.as_ref(), digest.as_ref())?
-                    {
-                        return Ok(Source::File(place, node));
-                    }
+/// Finds the bytes.
+pub(crate) fn source(was: &Was, context: &FileContext) -> Result<Source, FileError> {
+    let nowhere = || Source::Nowhere("its bytes are not kept, or not any more".to_owned());
+    match &was.body {
+        Body::Stored(digest) => stored(was, context, digest),
+        Body::Lost(why) => Ok(Source::Nowhere(why.clone())),
+        Body::None | Body::Bytes(_) => Ok(nowhere()),
+        Body::SameAs(path) => Ok(match file_at(path)? {
+            Some((place, node)) => Source::File(place, node),
+            None => nowhere(),
+        }),
+        Body::Somewhere {
+            at,
+            identity,
+            digest,
+        } => {
+            for path in at {
+                if let Some((place, node)) = file_at(path)?
+                    && is_it(was, &place, &node, identity.as_ref(), digest.as_ref())?
+                {
+                    return Ok(Source::File(place, node));
                 }
-                // Another operation may have stored the same bytes.
-                let is_stored =
-                    |digest: &&Digest| context.contents.has(digest).is_ok_and(|has| has);
-                let Some(stored) = digest.as_ref().filter(is_stored) else {
-                    return Ok(nowhere());
-                };
-                self.stored(context, stored)
             }
+            // Another operation may have stored the same bytes.
+            let is_stored = |digest: &&Digest| context.contents.has(digest).is_ok_and(|has| has);
+            let Some(named) = digest.as_ref().filter(is_stored) else {
+                return Ok(nowhere());
+            };
+            stored(was, context, named)
         }
     }
+}
 
-    /// Tells what stored bytes are made from.
-    fn stored(&self, context: &FileContext, digest: &Digest) -> Result<Source, FileError> {
-        Ok(match (self.lacks(context, digest)?, &self.made_from) {
-            (None, _) => Source::Stored(*digest),
-            (Some(_), Some(base)) => Source::Made(*digest, base.clone()),
-            (Some(why), None) => Source::Nowhere(why),
-        })
+/// Tells what stored bytes are made from.
+fn stored(was: &Was, context: &FileContext, digest: &Digest) -> Result<Source, FileError> {
+    Ok(match (lacks(was, context, digest)?, &was.made_from) {
+        (None, _) => Source::Stored(*digest),
+        (Some(_), Some(base)) => Source::Made(*digest, base.clone()),
+        (Some(why), None) => Source::Nowhere(why),
+    })
+}
+
+/// Says why stored bytes cannot be made, if they are told as a change of what is not there any more. What is not in the
+/// store at all is told by whoever reads it.
+fn lacks(was: &Was, context: &FileContext, digest: &Digest) -> Result<Option<String>, FileError> {
+    match &was.made_at {
+        Some(path) if context.contents.has(digest)? => reversed::lacks(context, path, digest),
+        Some(_) | None => Ok(None),
     }
+}
 
-    /// Says why stored bytes cannot be made, if they are told as a change of what is not there any more. What is not in the
-    /// store at all is told by whoever reads it.
-    fn lacks(&self, context: &FileContext, digest: &Digest) -> Result<Option<String>, FileError> {
-        match &self.made_at {
-            Some(path) if context.contents.has(digest)? => reversed::lacks(context, path, digest),
-            Some(_) | None => Ok(None),
-        }
+fn is_it(
+    was: &Was,
+    place: &Place,
+    node: &Node,
+    identity: Option<&Identity>,
+    digest: Option<&Digest>,
+) -> Result<bool, FileError> {
+    if identity.is_some_and(|identity| node.is_kept(Kind::File, identity)) {
+        return Ok(true);
     }
-
-    fn is_it(
-        &self,
-        place: &Place,
-        node: &Node,
-        identity: Option<&Identity>,
-        digest: Option<&Digest>,
-    ) -> Result<bool, FileError> {
-        if identity.is_some_and(|identity| node.is_kept(Kind::File, identity)) {
-            return Ok(true);
-        }
-        let is_size = self.size.is_none_or(|size| size == node.identity.size);
-        match digest.filter(|_| is_size) {
-            Some(digest) => Ok(digest_of(place)?.0 == *digest),
-            None => Ok(false),
-        }
+    let is_size = was.size.is_none_or(|size| size == node.identity.size);
+    match digest.filter(|_| is_size) {
+        Some(digest) => Ok(digest_of(place)?.0 == *digest),
+        None => Ok(false),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use backout_model::{Slot, TargetPath};
 
-use super::{Body, Was};
+use super::{Body, Was, was_of};
 use crate::file::recipe::{
     Change, Copied, FileCompletion, FileRecipe, Identity, Image, Kind, Written,
 };
@@ -71,7 +71,7 @@ impl<'r> Inodes<'r> {
             };
             return Some(self.second(path, &second, side));
         }
-        Was::of(path, image).map(|was| self.told(path, was, side))
+        was_of(path, image).map(|was| self.told(path, was, side))
     }
 
     /// Gives what was in a file, where the effect wrote into it: by now there is something else in it.
@@ -124,7 +124,7 @@ impl<'r> Inodes<'r> {
     /// number alone.
     fn second(&self, path: &TargetPath, second: &Second<'_>, side: Side) -> Was {
         let written = || self.written_in(second.identity?.ino, side);
-        let copied = || Was::of(path, &second.copy?.image());
+        let copied = || was_of(path, &second.copy?.image());
         let known = written()
             .or_else(copied)
             .or_else(|| self.first(second, side));
@@ -158,7 +158,7 @@ impl<'r> Inodes<'r> {
         };
         match image {
             Image::File { .. } | Image::Kept { .. } => {
-                let was = Was::of(second.to, image)?;
+                let was = was_of(second.to, image)?;
                 Some(self.told(second.to, was, side))
             }
             Image::Absent

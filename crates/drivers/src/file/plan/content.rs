@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 
+use backout_files::is_for_another;
 use backout_model::TargetPath;
 use backout_model::text::{Occurrence, replace};
 
@@ -352,7 +353,7 @@ impl Planner<'_> {
                 rustix::fs::fchmod(file, mode).naming(path, "change the mode of")?;
             }
             // The system gave it the usual rights, of this process.
-            Wanted::New(None) if inherit::is_for_another() => {
+            Wanted::New(None) if is_for_another() => {
                 let foreseen = inherit::foresee(&inherit::of_dir(near)?, None, false);
                 let mode = rustix::fs::Mode::from_raw_mode(foreseen.mode);
                 rustix::fs::fchmod(file, mode).naming(path, "change the mode of")?;

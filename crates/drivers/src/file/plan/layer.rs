@@ -6,18 +6,17 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use backout_files::inode::is_overlay_note;
+use backout_files::{BaseChanged, Baseline, LayerEntry, LayerState};
 use backout_model::TargetPath;
 
 use super::content::Wanted;
 use super::{Planner, View};
-use crate::file::baseline::Baseline;
 use crate::file::before_image::{INLINE_BYTES_MAX, digest_of, link_target, meta_of};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Holes, Image, Kind, Meta};
-use crate::file::request::{LayerEntry, LayerState};
 use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material};
-use crate::file::sys::meta::is_overlay_note;
 use crate::file::sys::{Dir, Node, Place};
 
 /// More files than this are copied when it is time; until then they would only take room in memory.
@@ -213,7 +212,7 @@ fn refuse_changed(entries: &[LayerEntry]) -> Result<(), FileError> {
     if paths.is_empty() {
         return Ok(());
     }
-    Err(FileError::BaseChanged { paths })
+    Err(BaseChanged { paths }.into())
 }
 
 /// Reads everything but the content of what is in a layer, without an overlay's own notes.

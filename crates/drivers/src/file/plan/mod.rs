@@ -83,6 +83,8 @@ pub(super) struct Planner<'t> {
     in_batch: bool,
     /// The directory that no path may lead out of.
     within: Option<TargetPath>,
+    /// Names that were used and led elsewhere, each with where.
+    through: Vec<(TargetPath, TargetPath)>,
     open: usize,
 }
 
@@ -103,6 +105,7 @@ impl<'t> Planner<'t> {
             logged: HashSet::new(),
             in_batch: false,
             within: None,
+            through: Vec::new(),
             open: 0,
         }
     }
@@ -520,9 +523,12 @@ impl<'t> Planner<'t> {
             parents,
             None,
         )
-        .map(|prepared| Prepared {
-            strategy: self.strategy,
-            ..prepared
+        .map(|mut prepared| {
+            prepared.staged.through = self.through;
+            Prepared {
+                strategy: self.strategy,
+                ..prepared
+            }
         })
     }
 

@@ -49,6 +49,7 @@ impl Planner<'_> {
                 to: path.to_string(),
             });
         }
+        self.through.extend(resolved.through(given));
         if let Some(link) = resolved.link {
             self.keeper
                 .notes

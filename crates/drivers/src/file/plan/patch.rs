@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use backout_files::umask;
 use backout_model::TargetPath;
 use backout_model::text::{FileMode, FilePatch, Moved, PatchPath, apply, parse};
 
@@ -134,7 +135,7 @@ fn wanted_of(old: Option<crate::file::recipe::Meta>, mode: Option<FileMode>) -> 
             Wanted::Like(old)
         }
         (Some(old), None) => Wanted::Like(old),
-        (None, Some(true)) => Wanted::New(Some(0o777 & !inherit::umask())),
+        (None, Some(true)) => Wanted::New(Some(0o777 & !umask())),
         (None, Some(false) | None) => Wanted::New(None),
     }
 }

@@ -10,6 +10,7 @@ use crate::file::before_image::Keeper;
 use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::execute::{Step, opened, secure};
+use crate::file::past::inside_of;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
@@ -18,7 +19,7 @@ use crate::file::sys::Dir;
 pub(crate) fn prepared(
     context: &FileContext,
     id: OperationId,
-    keeper: Keeper<'_>,
+    mut keeper: Keeper<'_>,
     steps: Vec<Step>,
     parents: Vec<ParentTimes>,
     undo: Option<BTreeSet<TargetPath>>,
@@ -27,6 +28,7 @@ pub(crate) fn prepared(
     let changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
     let recipe = FileRecipe {
         operation: id,
+        inside: inside_of(context, &mut keeper, &changes)?,
         changes,
         parents: parents.clone(),
         shared: BTreeMap::new(),
@@ -35,7 +37,7 @@ pub(crate) fn prepared(
             None => BTreeSet::new(),
         },
     };
-    let needed: BTreeSet<_> = recipe.changes.iter().flat_map(Change::stored).collect();
+    let needed: BTreeSet<_> = recipe.stored().collect();
     let mut contents = keeper.contents;
     contents.retain(|content| needed.contains(&content.digest));
     contents.sort_by_key(|content| content.digest);

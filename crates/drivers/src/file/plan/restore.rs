@@ -6,7 +6,7 @@ use backout_model::TargetPath;
 use super::content::Wanted;
 use super::{Planner, View, number_of};
 use crate::file::error::{FileError, Naming as _};
-use crate::file::past::{Body, Past, Source, Was, made};
+use crate::file::past::{Body, Past, Source, Was, is_at, made, source};
 use crate::file::recipe::{Holes, Image, Kind, Meta};
 use crate::file::stage::{Incoming, Material};
 
@@ -56,7 +56,7 @@ impl Planner<'_> {
         self.make_way(path, was.kind)?;
         match was.kind {
             Kind::Directory => self.directory_like(path, meta),
-            Kind::File => match was.source(self.context)? {
+            Kind::File => match source(was, self.context)? {
                 Source::Stored(digest) => {
                     let after = Image::File {
                         digest,
@@ -109,7 +109,7 @@ impl Planner<'_> {
     fn is_first_name(&self, first: &TargetPath, was: &Was) -> Result<bool, FileError> {
         match self.view(first)? {
             View::Planned(_) => Ok(true),
-            View::Real(place, node) => was.is_at(&place, &node),
+            View::Real(place, node) => is_at(was, &place, &node),
             View::Absent => Ok(false),
         }
     }
@@ -125,7 +125,7 @@ impl Planner<'_> {
 
     /// Reads the metadata of something that was moved away, where it is now.
     fn meta_elsewhere(&mut self, path: &TargetPath, was: &Was) -> Result<Meta, FileError> {
-        match was.source(self.context)? {
+        match source(was, self.context)? {
             Source::File(place, node) => {
                 let meta = crate::file::before_image::meta_of(&place, &node)?;
                 Ok(self.permitted(path, meta))

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use backout_files::{LayerEntry, LayerState};
 use backout_model::text::parse;
 use backout_model::{Target, TargetPath};
 
@@ -9,7 +10,7 @@ use super::patch::{base_of, inside};
 use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::past::{Past, Was};
-use crate::file::request::{FileRequest, LayerEntry, LayerState};
+use crate::file::request::FileRequest;
 use crate::file::resolve::{Last, resolve};
 
 /// Names the targets of a request, resolved as the plan will resolve them.

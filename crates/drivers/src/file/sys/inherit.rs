@@ -3,8 +3,7 @@
 //! What is made before it has a name inherits by itself; this is for what is only planned, so that the
 //! recipe can say exactly what will be there.
 
-use std::cell::Cell;
-use std::sync::OnceLock;
+use backout_files::umask;
 
 use super::Dir;
 use crate::file::any_bytes::AnyBytes;
@@ -13,38 +12,6 @@ use crate::file::recipe::Meta;
 
 const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
-
-thread_local! {
-    static INSTEAD: Cell<Option<u32>> = const { Cell::new(None) };
-}
-
-/// Does something as if the process had another umask: what somebody else asked for gets his rights.
-pub fn with_umask<T>(umask: Option<u32>, work: impl FnOnce() -> T) -> T {
-    let before = INSTEAD.replace(umask);
-    let value = work();
-    INSTEAD.set(before);
-    value
-}
-
-/// Tells whether something is done for somebody else, with his umask.
-pub(crate) fn is_for_another() -> bool {
-    INSTEAD.get().is_some()
-}
-
-/// Gives the umask that counts: the process's own, unless something is done for somebody else. It can only be read without
-/// changing it from `/proc`.
-pub fn umask() -> u32 {
-    static UMASK: OnceLock<u32> = OnceLock::new();
-    if let Some(instead) = INSTEAD.get() {
-        return instead;
-    }
-    *UMASK.get_or_init(|| {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-        line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
-            .unwrap_or(0o022)
-    })
-}
 
 /// Reads a directory's own metadata, from which its new entries inherit.
 pub(crate) fn of_dir(dir: &Dir) -> Result<Meta, FileError> {

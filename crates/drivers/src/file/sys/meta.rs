@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use backout_capture::{attributes, owner};
+use backout_files::inode::is_system_given;
 use backout_model::TargetPath;
 use rustix::fs::{
     AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
@@ -18,20 +19,6 @@ use super::{Node, flags};
 use crate::file::any_bytes::AnyBytes;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Kind, Meta, Times};
-
-/// Attributes that the system gives to new files by its own rules. They are compared and restored where
-/// an image names them, and tolerated where it does not.
-const SYSTEM_GIVEN: [&[u8]; 3] = [b"security.selinux", b"security.ima", b"security.evm"];
-
-/// Tells whether an attribute is a note that an overlay keeps for itself.
-pub(crate) fn is_overlay_note(name: &[u8]) -> bool {
-    name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
-}
-
-/// Tells whether the system itself gives files this attribute.
-pub(crate) fn is_system_given(name: &[u8]) -> bool {
-    SYSTEM_GIVEN.contains(&name)
-}
 
 /// Tells whether this process may give a file to a group.
 pub(crate) fn is_our_group(gid: u32) -> bool {

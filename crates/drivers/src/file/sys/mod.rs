@@ -16,6 +16,5 @@ pub(crate) mod node;
 pub(crate) mod syncs;
 
 pub(crate) use dir::{Dir, Place, as_owner};
-pub use inherit::{umask, with_umask};
 pub(crate) use node::{Node, nanoseconds};
 pub(crate) use syncs::{Syncs, ToSync};

@@ -1,5 +1,6 @@
 //! What is refused, what is left alone, and what it costs.
 
+use backout_files::Files as _;
 use backout_model::Strategy;
 use std::os::unix::fs::MetadataExt as _;
 

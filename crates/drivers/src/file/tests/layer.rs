@@ -4,6 +4,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::world::World;
+use backout_files::BaseChanged;
+
 use crate::file::{Baseline, FileError, FileRequest, LayerEntry, LayerState};
 use backout_testkit::driver::conforms;
 
@@ -93,7 +95,7 @@ fn what_changed_since_is_named_and_nothing_happens() {
     std::fs::write(world.path("removed-tree/deep/new"), "mine").unwrap();
     std::fs::write(world.path("moved/new"), "mine").unwrap();
     let before = world.see();
-    let Err(FileError::BaseChanged { paths }) = world.apply(&request) else {
+    let Err(FileError::BaseChanged(BaseChanged { paths })) = world.apply(&request) else {
         panic!("it was applied");
     };
     let wanted = ["changed", "moved", "removed-tree"].map(|name| world.path(name));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use backout_files::Files as _;
 use backout_model::OutcomeKind;
 use backout_model::ports::{Fault as _, OnConflict};
 

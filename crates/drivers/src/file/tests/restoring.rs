@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use backout_files::Files as _;
 use backout_model::Effect;
 use backout_model::ports::OnConflict;
 

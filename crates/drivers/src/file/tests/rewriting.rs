@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
+use backout_files::Files as _;
 use backout_model::ports::{Driver as _, NewContent, OnConflict};
 use backout_model::{Digest, Effect, OperationId, OutcomeKind, Recipe, Slot, TargetOutcome, Verb};
 
@@ -132,6 +133,7 @@ fn story(shape: Shape) -> Story {
     let recipe = FileRecipe {
         shared: BTreeMap::default(),
         opened: std::collections::BTreeSet::new(),
+        inside: BTreeMap::default(),
         operation: FIRST,
         changes,
         parents: Vec::new(),

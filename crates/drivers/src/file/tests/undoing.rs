@@ -1,5 +1,6 @@
 //! Conflicts, merges, force, and recipes of every past version.
 
+use backout_files::Files as _;
 use backout_model::ports::{OnConflict, State};
 use backout_model::wide::Wide;
 use backout_model::{Completion, Digest, Effect, OutcomeKind, Recipe};

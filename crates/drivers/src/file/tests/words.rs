@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use backout_files::BaseChanged;
 use backout_model::ports::Driver;
 use backout_model::{Digest, Effect, Recipe};
 
@@ -23,9 +24,9 @@ fn errors_of_a_bad_disk_name_the_target_and_what_happened() {
             "what `/f` was is out of reach".to_owned(),
         ),
         (
-            FileError::BaseChanged {
+            FileError::BaseChanged(BaseChanged {
                 paths: vec![path(), "/g".to_owned()],
-            },
+            }),
             "2 paths changed since the layer was made".to_owned(),
         ),
         (

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use backout_files::Files as _;
 use backout_model::ports::{Driver, How, OnConflict, Prepared, PreparedUndo, Request};
 use backout_model::{
     Armed, Digest, Effect, OperationId, Recipe, Strategy, TargetOutcome, TargetPath, Verb,

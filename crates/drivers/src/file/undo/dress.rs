@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use backout_files::inode::put_back_changed;
 use backout_model::TargetPath;
 
 use super::carry::carried;
 use super::obtain::{self, Obtained};
 use super::prepare::Undo;
-use super::put_back_changed;
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::judge::State;

@@ -2,8 +2,8 @@
 
 use std::io::Read as _;
 
+use backout_files::said::merged;
 use backout_model::TargetPath;
-use backout_model::text::{Merge, merge3};
 
 use crate::file::compare::Current;
 use crate::file::context::FileContext;
@@ -44,21 +44,6 @@ pub(super) fn merge(
         .read_to_end(&mut ours)
         .naming(&current.path, "read")?;
     Ok(merged(&base, &ours, &theirs))
-}
-
-/// Merges, or says why it cannot be done.
-pub fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, String> {
-    match merge3(base, ours, theirs) {
-        Merge::Clean(merged) => Ok(merged),
-        Merge::Conflicting(places) => {
-            let line = places.first().map_or(1, |place| place.base_lines.start + 1);
-            Err(match places.len() {
-                1 => format!("the changes overlap at line {line}"),
-                count => format!("the changes overlap at {count} places, the first at line {line}"),
-            })
-        }
-        Merge::NotText => Err("it is not text".to_owned()),
-    }
 }
 
 fn text(

@@ -23,14 +23,12 @@ mod torn;
 use backout_model::{OutcomeKind, Target, TargetOutcome};
 
 use super::plan::targets_of;
-use super::recipe::{Change, Meta};
+use super::recipe::Change;
 
 pub(crate) use check::check_kept;
 pub(crate) use homes::without_directory;
-pub use merge::merged;
 pub(crate) use obtain::{doubted, first_of_both, not_the_first};
 pub(crate) use prepare::prepare_undo;
-pub use restore::names_shown;
 pub(crate) use rights::lacking;
 pub(crate) use select::with_moved;
 
@@ -38,25 +36,4 @@ pub(crate) use select::with_moved;
 fn outcomes_of(change: &Change, kind: &OutcomeKind) -> Vec<TargetOutcome> {
     let with = |target: Target| TargetOutcome::new(target, kind.clone());
     targets_of(change).into_iter().map(with).collect()
-}
-
-/// Takes the fields that a change changed back to what they were, and leaves the others as they are.
-pub(crate) fn put_back_changed(now: &Meta, before: &Meta, after: &Meta) -> Meta {
-    let mut wanted = now.clone();
-    if before.mode != after.mode {
-        wanted.mode = before.mode;
-    }
-    if (before.uid, before.gid) != (after.uid, after.gid) {
-        (wanted.uid, wanted.gid) = (before.uid, before.gid);
-    }
-    if before.xattrs != after.xattrs {
-        wanted.xattrs.clone_from(&before.xattrs);
-    }
-    if before.flags != after.flags {
-        wanted.flags = before.flags;
-    }
-    if before.changes_times_to(after) {
-        wanted.times = before.times;
-    }
-    wanted
 }

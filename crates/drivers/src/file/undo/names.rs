@@ -1,11 +1,11 @@
 //! The way back of a move and of changed permissions.
 
+use backout_files::inode::put_back_changed;
 use backout_model::ports::OnConflict;
 use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 
 use super::homes::without_directory;
 use super::prepare::Undo;
-use super::put_back_changed;
 use super::rights::{gap_of, only_root};
 use crate::file::compare::{Current, differs_in_kind};
 use crate::file::error::FileError;

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use backout_files::said::said_of_barred;
 use backout_model::ports::{How, OnConflict, PreparedUndo, hold_back};
 use backout_model::{Effect, OperationId, OutcomeKind, TargetOutcome, TargetPath};
 
@@ -266,7 +267,7 @@ impl Undo<'_> {
         self.steps.retain(|step| {
             let barred = |locks: &Locks| {
                 let directory = locks.barred(&step.change)?;
-                Some(Locks::said_of_barred(&directory))
+                Some(said_of_barred(&directory))
             };
             let Some(why) = locks.why(&step.change).or_else(|| barred(&locks)) else {
                 return true;

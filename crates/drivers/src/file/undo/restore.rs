@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use backout_files::inode::put_back_changed;
+use backout_files::said::names_shown;
 use backout_model::ports::OnConflict;
 use backout_model::{OutcomeKind, TargetPath};
 
@@ -9,7 +11,6 @@ use super::homes::without_directory;
 use super::merge::merge;
 use super::obtain::Obtained;
 use super::prepare::Undo;
-use super::put_back_changed;
 use super::rights::{gap_of_new, only_root, only_root_but_force, without_gap};
 use crate::file::before_image::meta_of;
 use crate::file::compare::Current;
@@ -22,9 +23,6 @@ use crate::file::recipe::{Change, Holes, Identity, Image, Kind};
 use crate::file::reversed;
 use crate::file::stage::{Incoming, Material, wait};
 use crate::file::sys::{Dir, Node, Place, bytes, meta};
-
-/// How many names a message lists.
-const NAMES_SHOWN_MAX: usize = 3;
 
 /// What is there, kept, and what of it is somebody else's; or why it must stay.
 type Keeping = Result<((Image, Seen), Option<String>), String>;
@@ -539,20 +537,4 @@ impl Undo<'_> {
 fn is_at(path: &TargetPath, node: &Node) -> Result<bool, FileError> {
     let first = Current::at(path)?.node;
     Ok(first.is_some_and(|first| first.identity.ino == node.identity.ino))
-}
-
-/// Names a few of many.
-pub fn names_shown(names: &[OsString]) -> String {
-    let mut text = names
-        .iter()
-        .take(NAMES_SHOWN_MAX)
-        .map(|name| name.display().to_string());
-    let first: Vec<String> = text.by_ref().collect();
-    let more = names.len().saturating_sub(NAMES_SHOWN_MAX);
-    let rest = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("{}{rest}", first.join(", "))
 }

@@ -20,7 +20,7 @@ fn the_server_says_which_keys_are_written_and_which_are_read() {
         ("BITFIELD a SET u8 0 1", "a", ""),
         ("GEORADIUS a 1 1 5 km STORE d", "d", "a"),
         ("LMPOP 2 a b LEFT", "a b", ""),
-        ("PFCOUNT a", "a", ""),
+        ("PFCOUNT a", "", "a"),
         ("GET a\nSET b 1", "b", "a"),
         ("get a\nset a 1", "a", ""),
     ] {

@@ -5,6 +5,7 @@ mod judged;
 mod lost;
 mod random;
 mod special;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

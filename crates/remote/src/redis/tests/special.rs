@@ -327,3 +327,19 @@ fn what_the_server_refuses_is_said_with_a_way_out() {
         "--url",
     );
 }
+
+#[test]
+fn a_count_that_somebody_asked_for_is_no_change() {
+    let world = world(&["PFADD a x y z"], "PFADD a u v w");
+    let effect = world.write(1);
+    // It is kept in the key itself.
+    let dump = world.server.ask(&["DUMP", "a"]);
+    world.server.ask(&["PFCOUNT", "a"]);
+    assert_ne!(world.server.ask(&["DUMP", "a"]), dump);
+    let undo = world.undo(2, &effect, OnConflict::Refuse);
+    assert_eq!(kinds(&undo), [OutcomeKind::Restored]);
+    world.carry_out(2, undo.prepared);
+    assert_eq!(world.server.ask(&["PFCOUNT", "a"]), Reply::Int(3));
+    let read = read_only(&request(&world.server, "PFCOUNT a")).unwrap();
+    assert!(read.is_some(), "it is recorded");
+}

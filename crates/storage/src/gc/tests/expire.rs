@@ -87,6 +87,7 @@ fn a_refused_operation_leaves_nothing() {
         owner: this_process(),
         why: "a test".to_owned(),
         call: None,
+        trigger: None,
         decided: None,
     }))]);
     world.store.release(id(1)).unwrap();

@@ -1,0 +1,46 @@
+//! Workspaces: everything below a directory, written down so that it can become so again.
+//!
+//! ```text
+//! walk ─► an entry for each name ─► a tree for each directory ─► one digest for the whole root
+//!   └ the stat index of the last walk: what has the same inode and times is not read again
+//! ```
+//!
+//! - A tree is a content like any other: a list of entries, known by its digest. Two states share all that is the same.
+//! - Nothing is followed and no other mount is entered. What cannot be read, and other mounts, are entries that say so; a way
+//!   back leaves them alone.
+//! - A file that changed within the clock tick of the walk is read again the next time, as git does with racy entries.
+//! - Memory: the names of one directory for each level of the tree, and 32 bytes for each directory.
+//!
+//! Not here: where trees and files are kept (`Objects`, which the engine gives), the write that brings a state back (the
+//! file driver's `Restore`). Design: `docs/design/workspace.md`.
+
+mod differ;
+mod entry;
+mod index;
+mod look;
+mod walk;
+
+use std::fs::File;
+
+use backout_model::Digest;
+use backout_model::ports::ContentsError;
+
+pub use differ::{Differ, Difference, What, pasts};
+pub use index::{index_tree, mark_of};
+pub use look::{Looking, needed, write_out};
+pub use walk::{Unread, Walked};
+
+/// Where files and trees are kept, by their digests.
+pub trait Objects {
+    /// Keeps the bytes of a file, from its beginning to its end, and tells which and how many they are.
+    fn put_file(&mut self, file: &mut File) -> Result<(Digest, u64), ContentsError>;
+
+    /// Keeps a tree.
+    fn put_tree(&mut self, bytes: Vec<u8>) -> Result<Digest, ContentsError>;
+
+    /// Reads a tree.
+    fn tree(&self, digest: &Digest) -> Result<Vec<u8>, ContentsError>;
+}
+
+#[cfg(test)]
+mod tests;

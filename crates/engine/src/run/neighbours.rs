@@ -1,0 +1,315 @@
+//! Commands that run at the same time: each asks the others before it first touches a name, so that what they did there is
+//! told before.
+//!
+//! Nobody waits for somebody who waits for him. Who waits for answers answers the questions that he is asked. Only where two
+//! are about to touch the same does one have to wait until the other has done its call: the younger one, by the number of its
+//! operation. So whoever waits, waits for an older one, and the oldest for nobody. If the older one comes while the younger
+//! has an answer of it already, the younger asks it again. All of it takes ten seconds at most.
+
+use std::collections::HashSet;
+use std::io;
+use std::mem::take;
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use backout_capture::live::Touch;
+use backout_files::{Claim, Recorder};
+use backout_model::{Operation, OperationId, Status, Verb};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::desk::{ANSWER_WAIT, Asked, Asker, Desk, Heard, Question, Words};
+use super::watch::{OnPart, Writing, WrittenBy};
+use crate::Engine;
+
+/// How long to wait before somebody is asked again.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// How long a command may be armed and have no desk: it is about to start.
+const DESK_WAIT: Duration = Duration::from_secs(1);
+
+/// How long to wait until somebody has settled a command whose watcher died: its front does so at once.
+const SETTLING_WAIT: Duration = Duration::from_secs(3);
+
+/// What is said if somebody stopped waiting while the part that he waited for was being told.
+const LATE_PART: &str = "somebody who was about to write what this command had written did not wait: what was recorded of it then may be partly theirs";
+
+/// What one command knows of the others.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    id: OperationId,
+    others: Vec<Operation>,
+    /// Those that did not answer: they are not asked a second time.
+    silent: HashSet<OperationId>,
+    /// What all others have answered for, until the call is made.
+    cleared: Claim,
+    /// Whether processes of others go on writing that.
+    is_shared: bool,
+    /// Questions that wait until a call is made.
+    held: Vec<Question>,
+    /// Whether one that was not asked goes first.
+    is_overtaken: bool,
+}
+
+/// How far the question to one of them has come.
+#[derive(Debug)]
+enum State {
+    /// To be asked at this moment.
+    Due(Instant),
+    Waiting(Asked),
+    /// Its watcher died; somebody will settle what it did.
+    Dead(Instant),
+    Done,
+}
+
+/// A question to one of them.
+#[derive(Debug)]
+struct Round<'o> {
+    other: &'o Operation,
+    state: State,
+    began: Instant,
+}
+
+impl Neighbours {
+    pub(super) fn new(id: OperationId) -> Self {
+        Self {
+            id,
+            others: Vec::new(),
+            silent: HashSet::new(),
+            cleared: Claim::default(),
+            is_shared: false,
+            held: Vec::new(),
+            is_overtaken: false,
+        }
+    }
+
+    /// Gives what a call that was prepared has to ask for first.
+    pub(super) fn claim(
+        &mut self,
+        engine: &Engine,
+        recorder: &mut dyn Recorder,
+        touch: &Touch,
+    ) -> Option<Claim> {
+        if recorder.has_new_neighbours() {
+            self.look(engine);
+        }
+        let cleared = take(&mut self.cleared);
+        if self.others.is_empty() {
+            return None;
+        }
+        let claim = recorder.claim(touch);
+        (!claim.is_empty() && claim != cleared).then_some(claim)
+    }
+
+    /// Looks who is there.
+    pub(super) fn look(&mut self, engine: &Engine) {
+        // Who cannot be seen is somebody else.
+        let mut others = engine.store.armed().unwrap_or_default();
+        others.retain(|other| {
+            other.verb == Verb::Run && other.id != self.id && !self.silent.contains(&other.id)
+        });
+        self.others = others;
+    }
+
+    /// Tells whether processes of others go on writing what the last call was cleared for.
+    pub(super) const fn takes_shared(&mut self) -> bool {
+        std::mem::replace(&mut self.is_shared, false)
+    }
+
+    /// Answers who had to wait until a call was made.
+    pub(super) fn answer_held(&mut self, recorder: &mut dyn Recorder, on_part: OnPart<'_>) {
+        for question in take(&mut self.held) {
+            answer(question, recorder, on_part);
+        }
+    }
+
+    /// Asks all others about what is about to be touched, and answers what they ask meanwhile.
+    pub(super) fn ask(
+        &mut self,
+        engine: &Engine,
+        recorder: &mut dyn Recorder,
+        on_part: OnPart<'_>,
+        (desk, claim): (Option<&Desk>, Claim),
+    ) {
+        let words = Words::of(self.id, &claim);
+        let began = Instant::now();
+        let others = take(&mut self.others);
+        let mut rounds: Vec<Round<'_>> = others
+            .iter()
+            .map(|other| Round {
+                other,
+                state: State::Due(began),
+                began,
+            })
+            .collect();
+        let mut is_shared = false;
+        while rounds.iter().any(|it| !matches!(it.state, State::Done)) {
+            if began.elapsed() >= ANSWER_WAIT {
+                self.give_up(&mut rounds, recorder);
+                break;
+            }
+            for round in &mut rounds {
+                round.ask(engine, &words);
+            }
+            wait(desk, &rounds);
+            while let Some(question) = desk.and_then(Desk::question) {
+                if let Some(question) = self.take_in(question, &claim, &mut rounds) {
+                    answer(question, recorder, on_part);
+                }
+            }
+            for round in &mut rounds {
+                is_shared |= round.hear(engine);
+            }
+        }
+        drop(rounds);
+        self.others = others;
+        self.others.retain(|other| !self.silent.contains(&other.id));
+        self.is_shared |= is_shared;
+        if take(&mut self.is_overtaken) {
+            self.look(engine);
+        } else {
+            self.cleared = claim;
+        }
+    }
+
+    /// Takes a question in that comes while this command waits for answers. Gives it back if it can be answered now.
+    fn take_in(
+        &mut self,
+        question: Question,
+        claim: &Claim,
+        rounds: &mut [Round<'_>],
+    ) -> Option<Question> {
+        let theirs = question.words.claim();
+        if let Some((by, _)) = theirs.filter(|(_, theirs)| theirs.meets(claim)) {
+            if by > self.id {
+                self.held.push(question);
+                return None;
+            }
+            // It goes first. What it answered before that does not count; one that began meanwhile was not asked at all.
+            let round = rounds.iter_mut().find(|round| round.other.id == by);
+            match round {
+                Some(round) => round.state = State::Due(Instant::now()),
+                None => self.is_overtaken = true,
+            }
+        }
+        Some(question)
+    }
+
+    /// Waits for nobody any more.
+    fn give_up(&mut self, rounds: &mut [Round<'_>], recorder: &mut dyn Recorder) {
+        let open = rounds
+            .iter_mut()
+            .filter(|it| !matches!(it.state, State::Done));
+        for Round { other, state, .. } in open {
+            if let State::Waiting(asked) = state {
+                asked.goes_on();
+            }
+            self.silent.insert(other.id);
+            let (pid, short) = (other.owner.pid, other.id.short());
+            recorder.noted(&format!(
+                "process {pid}, which watches {short}, did not answer for ten seconds: where both wrote the same, each is somebody \
+                 else to the other"
+            ));
+        }
+    }
+}
+
+impl Round<'_> {
+    /// Asks, if it is time to.
+    fn ask(&mut self, engine: &Engine, words: &Words) {
+        let State::Due(at) = self.state else {
+            return;
+        };
+        let now = Instant::now();
+        if now < at {
+            return;
+        }
+        let later = State::Due(now + AGAIN);
+        let desk = engine.store.capture_desk(self.other.id);
+        self.state = match Asked::at(&desk, words) {
+            Ok(Some(asked)) => State::Waiting(asked),
+            Ok(None) => later,
+            // Who ends takes his desk away.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => State::Dead(now),
+            // It is about to start, or over.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_early(engine) => later,
+            Err(_) => State::Done,
+        };
+    }
+
+    /// Tells whether a command may not have begun yet.
+    fn is_early(&self, engine: &Engine) -> bool {
+        self.began.elapsed() < DESK_WAIT && self.is_armed(engine)
+    }
+
+    fn is_armed(&self, engine: &Engine) -> bool {
+        let found = engine.store.operation(self.other.id);
+        matches!(found, Ok(Some(found)) if found.status == Status::Armed)
+    }
+
+    /// Hears what there is to hear; tells whether what was asked for is written meanwhile.
+    fn hear(&mut self, engine: &Engine) -> bool {
+        match &mut self.state {
+            State::Due(_) | State::Done => {}
+            State::Dead(since) => {
+                let is_long = since.elapsed() >= SETTLING_WAIT;
+                if is_long || !self.is_armed(engine) {
+                    self.state = State::Done;
+                }
+            }
+            State::Waiting(asked) => match asked.heard() {
+                Heard::Nothing => {}
+                Heard::GoOn => self.state = State::Done,
+                Heard::Shared => {
+                    self.state = State::Done;
+                    return true;
+                }
+                // It is over, or dead: who comes again sees which.
+                Heard::Later | Heard::Gone => self.state = State::Due(Instant::now() + AGAIN),
+            },
+        }
+        false
+    }
+}
+
+/// Waits until somebody answers, or asks.
+fn wait(desk: Option<&Desk>, rounds: &[Round<'_>]) {
+    let asked = rounds.iter().filter_map(|round| match &round.state {
+        State::Waiting(asked) => Some(asked.as_fd()),
+        State::Due(_) | State::Dead(_) | State::Done => None,
+    });
+    let fds = asked.chain(desk.map(|desk| desk.as_fd()));
+    let mut fds: Vec<PollFd<'_>> = fds
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    let step = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(AGAIN.subsec_nanos()),
+    };
+    // Whatever it is, all are looked at.
+    let _some = poll(&mut fds, Some(&step));
+}
+
+/// Records the part of this command in what somebody is about to write, and lets it go on. What somebody who went on without
+/// an answer has written by now, nobody knows: then what it asked about is not this command's alone.
+pub(super) fn answer(question: Question, recorder: &mut dyn Recorder, on_part: OnPart<'_>) {
+    let words = &question.words;
+    match question.asker() {
+        Asker::Waits => {}
+        Asker::WentOn => return recorder.shares(&words.targets),
+        Asker::Withdrew => return,
+    }
+    let writing = Writing {
+        targets: &words.targets,
+        numbers: &words.numbers,
+        by: if words.by.is_some() {
+            WrittenBy::Command
+        } else {
+            WrittenBy::Operation
+        },
+    };
+    let is_shared = on_part(recorder, writing);
+    if question.asker() == Asker::WentOn {
+        recorder.noted(LATE_PART);
+    }
+    question.answer(is_shared);
+}

@@ -1,0 +1,342 @@
+//! Going back to a checkpoint that keeps directories: what differs is found, shown, and made as it was by one write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use backout_crashpoint::crash_point;
+use backout_drivers::file::FileError;
+use backout_drivers::workspace::{Differ, Difference, Looking, What, mark_of, pasts, write_out};
+use backout_model::ports::ReadContents as _;
+use backout_model::{
+    Checkpoint, CheckpointFiles, CheckpointName, Digest, Operation, OperationId, Owner, TargetPath,
+};
+use backout_storage::{Filter, Workspaces};
+use serde::{Deserialize, Serialize};
+
+use super::held::Held;
+use super::kept::Kept;
+use super::{WorkspaceBy, WorkspaceChange, WorkspaceError, WorkspacePlan};
+use crate::{Engine, EngineError, Finished, GateError, Reply, Selection, TrialWhat};
+
+/// How many names that are not as they were are told after all was done.
+const LEFT_TOLD_MAX: usize = 20;
+
+/// A way back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WorkspaceReturn {
+    /// The checkpoint.
+    pub name: CheckpointName,
+    /// Which of the names.
+    pub selection: Selection,
+    /// Whether what other agents wrote since may go.
+    pub others: bool,
+    /// Only show what would change.
+    pub is_dry_run: bool,
+}
+
+/// Who waits for files that were written out.
+#[derive(Debug, Serialize, Deserialize)]
+struct Waiting {
+    owner: Owner,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proposal: Option<OperationId>,
+}
+
+/// What differs from a checkpoint.
+struct Found {
+    differences: Vec<Difference>,
+    stay: Vec<TargetPath>,
+}
+
+impl Engine {
+    pub(crate) fn return_to_workspace(&self, back: &WorkspaceReturn) -> Result<Reply, EngineError> {
+        let name = &back.name;
+        let found = self.store.checkpoint(name)?;
+        let missing = || EngineError::NoCheckpoint { name: name.clone() };
+        let checkpoint = found.ok_or_else(missing)?;
+        let files = self.files_kept_by(name)?;
+        let spaces = self.workspaces();
+        let _shared = spaces.hold(false)?;
+        if !Held::read(&spaces)?.has(&files) {
+            return Err(WorkspaceError::LetGo { name: name.clone() }.into());
+        }
+        let kept = self.open_kept(&spaces)?;
+        let found = self.differences(&spaces, &kept, &files, !back.selection.is_everything())?;
+        let chosen = chosen(&back.selection, &found.differences);
+        let plan = self.plan_of(&checkpoint, &files, &chosen, &found.stay)?;
+        if back.is_dry_run {
+            return Ok(Reply::WorkspacePlan(Box::new(plan)));
+        }
+        if !plan.others.is_empty() && !back.others {
+            let (name, operations) = (name.clone(), plan.others);
+            return Err(WorkspaceError::Others { name, operations }.into());
+        }
+        let summary = summary(&checkpoint, &files);
+        if chosen.is_empty() && back.selection.is_everything() {
+            let stays = stays(&found.stay);
+            return Ok(Reply::Finished(Finished::nothing(summary, stays)));
+        }
+        if chosen.is_empty() {
+            return Err(WorkspaceError::Nothing { name: name.clone() }.into());
+        }
+        let mut finished = self.bring_back(&spaces, &kept, &files, (&summary, &chosen))?;
+        finished.notes.extend(stays(&found.stay));
+        self.look_after_return(&spaces, &kept, (&files, back), &mut finished)?;
+        Ok(Reply::Finished(finished))
+    }
+
+    fn differences(
+        &self,
+        spaces: &Workspaces,
+        kept: &Kept,
+        files: &CheckpointFiles,
+        is_fine: bool,
+    ) -> Result<Found, EngineError> {
+        let mut looking = Looking::beside(kept);
+        let mut now = Vec::new();
+        for root in &files.roots {
+            let index = spaces.index(&mark_of(&root.path));
+            match self.walker().walk(&root.path, &mut looking, &index, false) {
+                Ok(walked) => now.push(Some(walked.tree)),
+                Err(FileError::NotFound { .. }) => now.push(None),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut differ = Differ::new(&looking, is_fine);
+        for (root, now) in files.roots.iter().zip(&now) {
+            differ.compare(&root.path, &root.tree, now.as_ref())?;
+        }
+        let (differences, stay) = differ.end()?;
+        Ok(Found { differences, stay })
+    }
+
+    fn plan_of(
+        &self,
+        checkpoint: &Checkpoint,
+        files: &CheckpointFiles,
+        chosen: &[&Difference],
+        stay: &[TargetPath],
+    ) -> Result<WorkspacePlan, EngineError> {
+        let filter = Filter {
+            placed_after: Some(checkpoint.lsn),
+            ..Filter::default()
+        };
+        let since = self.store.operations(&filter)?;
+        let writers = writers(&since);
+        let is_in = |path: &TargetPath| {
+            let mut roots = files.roots.iter();
+            roots.any(|root| *path == root.path || path.is_below(&root.path))
+        };
+        let is_elsewhere = |operation: &&Operation| {
+            let mut targets = operation.in_effect().peekable();
+            let is_any = targets.peek().is_some() && !operation.verb.is_reversal();
+            is_any && targets.all(|it| !it.target.file().is_some_and(&is_in))
+        };
+        let changes = chosen.iter().map(|difference| WorkspaceChange {
+            path: difference.path.clone(),
+            what: what(difference.what),
+            size_before: difference.size_before,
+            size_now: difference.size_now,
+            by: writer(&writers, &difference.path),
+        });
+        let changes: Vec<WorkspaceChange> = changes.collect();
+        let me = self.context.agent.as_ref();
+        let is_guarded = me.is_some() || self.context.is_inside;
+        let others = changes.iter().filter_map(|change| change.by.as_ref());
+        let others = others.filter(|by| is_guarded && by.agent.as_ref() != me);
+        let others: BTreeSet<OperationId> = others.map(|by| by.id).collect();
+        Ok(WorkspacePlan {
+            checkpoint: checkpoint.name.clone(),
+            at: checkpoint.at,
+            roots: files.roots.iter().map(|it| it.path.clone()).collect(),
+            changes,
+            stay: stay.to_vec(),
+            others: others.into_iter().collect(),
+            elsewhere: since.iter().filter(is_elsewhere).count() as u64,
+        })
+    }
+
+    /// Writes the bytes out that are needed, and lets the file driver make the names what they were.
+    fn bring_back(
+        &self,
+        spaces: &Workspaces,
+        kept: &Kept,
+        files: &CheckpointFiles,
+        (summary, chosen): (&str, &[&Difference]),
+    ) -> Result<Finished, EngineError> {
+        let directory = spaces.make_back(self.next_id())?;
+        let mut waiting = Waiting {
+            owner: self.store.this_process(),
+            proposal: None,
+        };
+        note_waiting(spaces, &directory, &waiting)?;
+        let written = write_out_all(kept, chosen, &directory);
+        let roots: Vec<(TargetPath, Digest)> = files
+            .roots
+            .iter()
+            .map(|root| (root.path.clone(), root.tree))
+            .collect();
+        let written = written.and_then(|at| {
+            crash_point("workspace.written-out");
+            let names = pasts(kept, &roots, chosen, &at)?;
+            let summary = summary.to_owned();
+            self.write(&*self.files.restoring(summary, names))
+        });
+        crash_point("workspace.returned");
+        if let Err(EngineError::Gate(GateError::Waits { proposal, .. })) = &written {
+            waiting.proposal = Some(proposal.id);
+            note_waiting(spaces, &directory, &waiting)?;
+        } else {
+            spaces.remove_back(&directory)?;
+        }
+        written
+    }
+
+    /// Says what is not as it was although all was done.
+    fn look_after_return(
+        &self,
+        spaces: &Workspaces,
+        kept: &Kept,
+        (files, back): (&CheckpointFiles, &WorkspaceReturn),
+        finished: &mut Finished,
+    ) -> Result<(), EngineError> {
+        let is_fine = !back.selection.is_everything();
+        let found = self.differences(spaces, kept, files, is_fine)?;
+        let left = chosen(&back.selection, &found.differences);
+        let told = left.iter().take(LEFT_TOLD_MAX).map(|it| {
+            let path = &it.path;
+            format!("`{path}` is not as it was at the checkpoint")
+        });
+        finished.notes.extend(told);
+        Ok(())
+    }
+
+    /// Removes files that nobody waits for any more.
+    pub(super) fn sweep_backs(&self, spaces: &Workspaces) {
+        for directory in spaces.backs() {
+            let note = spaces.read_back(&directory);
+            let waiting = note.and_then(|note| serde_json::from_slice::<Waiting>(&note).ok());
+            let is_needed = waiting.is_some_and(|it| match it.proposal {
+                Some(id) => self.is_proposed(id),
+                None => self.store.is_alive(&it.owner),
+            });
+            if !is_needed {
+                // What cannot be removed now is tried again by the next.
+                let _later = spaces.remove_back(&directory);
+            }
+        }
+    }
+
+    fn is_proposed(&self, id: OperationId) -> bool {
+        let found = self.store.operation(id).ok().flatten();
+        found.is_some_and(|it| it.status == backout_model::Status::Proposed)
+    }
+}
+
+fn note_waiting(
+    spaces: &Workspaces,
+    directory: &Path,
+    waiting: &Waiting,
+) -> Result<(), EngineError> {
+    let note = serde_json::to_vec(waiting).map_err(|source| EngineError::Io {
+        action: "write down who waits for the files",
+        source: source.into(),
+    })?;
+    Ok(spaces.note_back(directory, &note)?)
+}
+
+fn write_out_all(
+    kept: &Kept,
+    chosen: &[&Difference],
+    directory: &Path,
+) -> Result<BTreeMap<Digest, PathBuf>, EngineError> {
+    let mut at = BTreeMap::new();
+    for difference in chosen {
+        let Some(digest) = difference.needs().filter(|digest| !at.contains_key(digest)) else {
+            continue;
+        };
+        let path = directory.join(at.len().to_string());
+        let mut from = kept.store.open(&digest).map_err(FileError::Contents)?;
+        write_out(&mut from, &path, difference.holes()).map_err(|source| EngineError::Io {
+            action: "write out what the checkpoint keeps",
+            source,
+        })?;
+        at.insert(digest, path);
+    }
+    Ok(at)
+}
+
+/// Gives the names that are meant, with the directories that they need; what came since goes with its directory only if all
+/// of it is meant.
+fn chosen<'d>(selection: &Selection, all: &'d [Difference]) -> Vec<&'d Difference> {
+    let is_meant = |it: &&Difference| selection.has(std::iter::once(it.path.as_path()));
+    let meant: BTreeSet<&TargetPath> = all.iter().filter(is_meant).map(|it| &it.path).collect();
+    let above: BTreeSet<TargetPath> = meant.iter().flat_map(|path| path.ancestors()).collect();
+    let left: Vec<&TargetPath> = all
+        .iter()
+        .filter(|it| it.what == What::Created && !meant.contains(&it.path))
+        .map(|it| &it.path)
+        .collect();
+    let is_chosen = |it: &&Difference| match it.what {
+        What::Created => {
+            meant.contains(&it.path) && !left.iter().any(|left| left.is_below(&it.path))
+        }
+        What::Deleted | What::Changed => meant.contains(&it.path) || above.contains(&it.path),
+        What::Dressed => meant.contains(&it.path),
+    };
+    all.iter().filter(is_chosen).collect()
+}
+
+/// Tells the newest operation that wrote each name.
+fn writers(since: &[Operation]) -> BTreeMap<TargetPath, WorkspaceBy> {
+    let mut writers = BTreeMap::new();
+    for operation in since.iter().filter(|it| !it.verb.is_reversal()) {
+        for standing in operation.in_effect() {
+            if let Some(path) = standing.target.file() {
+                writers.entry(path.clone()).or_insert_with(|| WorkspaceBy {
+                    id: operation.id,
+                    agent: operation.agent.clone(),
+                });
+            }
+        }
+    }
+    writers
+}
+
+/// Finds who wrote a name, a directory that it is in, or something in it.
+fn writer(writers: &BTreeMap<TargetPath, WorkspaceBy>, path: &TargetPath) -> Option<WorkspaceBy> {
+    let own = writers.get(path).cloned();
+    let above = || {
+        path.ancestors()
+            .find_map(|above| writers.get(&above).cloned())
+    };
+    let below = || {
+        let mut after = writers.range(path.clone()..);
+        after
+            .find(|(name, _)| name.is_below(path))
+            .map(|(_, by)| by.clone())
+    };
+    own.or_else(above).or_else(below)
+}
+
+const fn what(what: What) -> TrialWhat {
+    match what {
+        What::Created => TrialWhat::Created,
+        What::Deleted => TrialWhat::Deleted,
+        What::Changed => TrialWhat::Changed,
+        What::Dressed => TrialWhat::Metadata,
+    }
+}
+
+fn summary(checkpoint: &Checkpoint, files: &CheckpointFiles) -> String {
+    let roots: Vec<String> = files.roots.iter().map(|it| it.path.to_string()).collect();
+    let name = &checkpoint.name;
+    format!("bring {} back to checkpoint {name}", roots.join(", "))
+}
+
+fn stays(stay: &[TargetPath]) -> Vec<String> {
+    let told = stay.iter().take(LEFT_TOLD_MAX);
+    let told =
+        told.map(|path| format!("`{path}` is not part of the checkpoint and stays as it is"));
+    told.collect()
+}

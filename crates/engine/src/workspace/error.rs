@@ -1,0 +1,44 @@
+//! What can be wrong with the directories of a checkpoint. Nothing was changed.
+
+use crate::EngineError;
+use backout_drivers::file::FileError;
+use backout_model::ports::DriverError;
+use backout_model::{CheckpointName, OperationId};
+
+/// Says why directories could not be kept or brought back.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// Its files were let go.
+    #[error("the files of the checkpoint `{name}` are not kept any more")]
+    LetGo {
+        /// The checkpoint.
+        name: CheckpointName,
+    },
+    /// Other agents wrote since, and what they wrote would go.
+    #[error("{} operations of other agents would be overwritten", operations.len())]
+    Others {
+        /// The checkpoint.
+        name: CheckpointName,
+        /// Their operations.
+        operations: Vec<OperationId>,
+    },
+    /// What is known of the checkpoints cannot be read.
+    #[error("what is known of the files of checkpoints cannot be read: {why}")]
+    Unreadable {
+        /// Why not.
+        why: String,
+    },
+    /// None of what was chosen is other than it was.
+    #[error("nothing of what was chosen has changed since the checkpoint `{name}`")]
+    Nothing {
+        /// The checkpoint.
+        name: CheckpointName,
+    },
+}
+
+/// What walks through directories speaks of files.
+impl From<FileError> for EngineError {
+    fn from(error: FileError) -> Self {
+        DriverError::from(error).into()
+    }
+}
