@@ -1,4 +1,4 @@
-"""Reads texts with the parsers of Python and bash, and says of each what is wrong with it.
+"""Reads texts with the parsers of Python, bash and rustfmt, and says of each what is wrong with it.
 
 Input: a JSON list of [format, text]. Output: a JSON list with null for a good text, else the complaint.
 """
@@ -82,6 +82,13 @@ def judge_shell(text):
     bash = subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True, timeout=20)
     if bash.returncode or bash.stderr:
         raise ValueError(bash.stderr.decode(errors="replace").strip()[:200])
+
+
+def judge_rust(text):
+    command = ["rustfmt", "--edition", "2021", "--emit", "stdout"]
+    rustfmt = subprocess.run(command, input=text.encode(), capture_output=True, timeout=20)
+    if rustfmt.returncode:
+        raise ValueError(rustfmt.stderr.decode(errors="replace").strip()[:200])
 
 
 def judge_python(text):

@@ -35,8 +35,13 @@ const GO_ON: u8 = b'.';
 const SHARED: u8 = b'&';
 const LATER: u8 = b'!';
 
-/// What somebody says who does not wait for the answer any longer.
+/// What the watcher says before it looks at what was asked for, and what somebody says who waits no longer. Each says it first
+/// and then looks whether the other has: so at least one of them knows, and nobody writes what is being looked at.
+const TAKEN: u8 = b'+';
 const WENT_ON: u8 = b'>';
+
+/// How long an operation waits for a watcher that has begun to look.
+const TAKEN_WAIT: Duration = Duration::from_secs(60);
 
 /// How often somebody is looked for at a desk of a command that is over.
 const CLOSED_STEP: Duration = Duration::from_millis(2);
@@ -144,8 +149,10 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Tells whether the other still waits.
-    pub(super) fn asker(&self) -> Asker {
+    /// Says that it will be answered now. Tells whether the other waits for that.
+    pub(super) fn take(&mut self) -> Asker {
+        // Whoever is gone withdrew.
+        let _told = self.stream.write_all(&[TAKEN]);
         let mut word = [0];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         match recv(&self.stream, &mut word, flags) {
@@ -244,26 +251,23 @@ pub(crate) fn tell(path: &Path, targets: &[Target], is_slow: &dyn Fn()) -> io::R
         ..Words::default()
     };
     stream.write_all(&words.framed()?)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut answer = [0];
-    match stream.read_exact(&mut answer) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            is_slow();
-            stream.set_read_timeout(Some(ANSWER_WAIT))?;
-            let answered = stream.read_exact(&mut answer);
-            if answered.is_err() {
-                // If nobody is there, nobody has to know.
-                let _told = stream.write_all(&[WENT_ON]);
-            }
-            answered?;
-        }
-        read => read?,
+    let mut asked = Asked::by(stream);
+    asked.stream.set_read_timeout(Some(PATIENCE))?;
+    let mut heard = asked.heard();
+    if heard == Heard::Nothing {
+        is_slow();
+        asked.stream.set_read_timeout(Some(ANSWER_WAIT))?;
+        heard = asked.heard();
     }
-    Ok(if answer == [LATER] {
-        Told::Later
-    } else {
-        Told::GoOn
-    })
+    if heard == Heard::Nothing {
+        heard = asked.gives_up();
+    }
+    match heard {
+        Heard::Nothing => Err(io::ErrorKind::WouldBlock.into()),
+        Heard::GoOn | Heard::Shared => Ok(Told::GoOn),
+        Heard::Later => Ok(Told::Later),
+        Heard::Gone => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 /// What a command was answered.
@@ -281,12 +285,17 @@ pub(super) enum Heard {
     Gone,
 }
 
-/// A question of a command, which waits for no answer: it answers others meanwhile.
+/// A question that waits for its answer.
 #[derive(Debug)]
-pub(super) struct Asked(UnixStream);
+pub(super) struct Asked {
+    stream: UnixStream,
+    /// Whether the watcher has begun to look.
+    is_taken: bool,
+}
 
 impl Asked {
-    /// Asks at a desk. None if so many ask there that this one has to come again.
+    /// Asks at a desk, and does not wait: a command answers others meanwhile. None if so many ask there that this one has to
+    /// come again.
     pub(super) fn at(path: &Path, words: &Words) -> io::Result<Option<Self>> {
         let (_directory, short) = shortened(path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -299,31 +308,50 @@ impl Asked {
         let mut stream = UnixStream::from(socket);
         // A few names: there is room for them.
         stream.write_all(&words.framed()?)?;
-        Ok(Some(Self(stream)))
+        Ok(Some(Self::by(stream)))
     }
 
-    /// Says that nobody waits for the answer any longer.
-    pub(super) fn goes_on(&mut self) {
-        // If nobody is there, nobody has to know.
-        let _told = self.0.write_all(&[WENT_ON]);
+    const fn by(stream: UnixStream) -> Self {
+        Self {
+            stream,
+            is_taken: false,
+        }
     }
 
     /// Hears the answer, if there is one.
     pub(super) fn heard(&mut self) -> Heard {
-        let mut answer = [0];
-        match self.0.read(&mut answer) {
-            Ok(1) if answer == [LATER] => Heard::Later,
-            Ok(1) if answer == [SHARED] => Heard::Shared,
-            Ok(1) => Heard::GoOn,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
-            Ok(_) | Err(_) => Heard::Gone,
+        loop {
+            let mut word = [0];
+            match self.stream.read(&mut word) {
+                Ok(1) if word == [TAKEN] => self.is_taken = true,
+                Ok(1) if word == [LATER] => return Heard::Later,
+                Ok(1) if word == [SHARED] => return Heard::Shared,
+                Ok(1) => return Heard::GoOn,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Nothing,
+                Ok(_) | Err(_) => return Heard::Gone,
+            }
         }
+    }
+
+    /// Waits no longer, and says so. Where the watcher looks at that very moment, its answer is waited for.
+    pub(super) fn gives_up(&mut self) -> Heard {
+        // Of who cannot be told nobody will hear.
+        let is_told = self.stream.write_all(&[WENT_ON]).is_ok();
+        if !is_told || self.stream.set_nonblocking(true).is_err() {
+            return Heard::Nothing;
+        }
+        let heard = self.heard();
+        let is_open = heard == Heard::Nothing && self.is_taken;
+        let is_ready = is_open
+            && self.stream.set_nonblocking(false).is_ok()
+            && self.stream.set_read_timeout(Some(TAKEN_WAIT)).is_ok();
+        if is_ready { self.heard() } else { heard }
     }
 }
 
 impl AsFd for Asked {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.stream.as_fd()
     }
 }
 
@@ -356,28 +384,43 @@ mod tests {
         let target = Target::tree(TargetPath::new("/x").unwrap());
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| tell(&path, std::slice::from_ref(&target), &|| {}));
-            let question = loop {
+            let mut question = loop {
                 if let Some(question) = desk.question() {
                     break question;
                 }
             };
             assert_eq!(question.words.targets, std::slice::from_ref(&target));
-            assert_eq!(question.asker(), Asker::Waits);
+            assert_eq!(question.take(), Asker::Waits);
             question.answer(false);
             asked.join().unwrap().unwrap();
         });
-        let words = Words {
-            targets: vec![target.clone()],
-            ..Words::default()
-        };
-        let mut asked = Asked::at(&path, &words).unwrap().unwrap();
-        let question = desk.question().unwrap();
-        asked.goes_on();
-        drop(asked);
-        assert_eq!(question.asker(), Asker::WentOn);
-        drop(Asked::at(&path, &words).unwrap());
-        assert_eq!(desk.question().unwrap().asker(), Asker::Withdrew);
         drop(desk);
         assert!(tell(&path, &[target], &|| {}).is_err(), "nobody is there");
+    }
+
+    #[test]
+    fn who_gives_up_is_known_to_or_waits_for_the_one_who_looks() {
+        let world = tempfile::tempdir().unwrap();
+        let path = world.path().join("desk");
+        let desk = Desk::open(&path).unwrap();
+        let words = Words::default();
+        let ask = || Asked::at(&path, &words).unwrap().unwrap();
+
+        let mut asked = ask();
+        let mut question = desk.question().unwrap();
+        assert_eq!(asked.gives_up(), Heard::Nothing);
+        drop(asked);
+        assert_eq!(question.take(), Asker::WentOn);
+
+        drop(ask());
+        assert_eq!(desk.question().unwrap().take(), Asker::Withdrew);
+
+        let mut asked = ask();
+        let mut question = desk.question().unwrap();
+        assert_eq!(question.take(), Asker::Waits);
+        assert_eq!(asked.heard(), Heard::Nothing);
+        let answers = std::thread::spawn(move || question.answer(true));
+        assert_eq!(asked.gives_up(), Heard::Shared);
+        answers.join().unwrap();
     }
 }

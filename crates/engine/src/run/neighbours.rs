@@ -24,14 +24,8 @@ use crate::Engine;
 /// How long to wait before somebody is asked again.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// How long a command may be armed and have no desk: it is about to start.
-const DESK_WAIT: Duration = Duration::from_secs(1);
-
 /// How long to wait until somebody has settled a command whose watcher died: its front does so at once.
 const SETTLING_WAIT: Duration = Duration::from_secs(3);
-
-/// What is said if somebody stopped waiting while the part that he waited for was being told.
-const LATE_PART: &str = "somebody who was about to write what this command had written did not wait: what was recorded of it then may be partly theirs";
 
 /// What one command knows of the others.
 #[derive(Debug)]
@@ -66,7 +60,6 @@ enum State {
 struct Round<'o> {
     other: &'o Operation,
     state: State,
-    began: Instant,
 }
 
 impl Neighbours {
@@ -115,8 +108,17 @@ impl Neighbours {
         std::mem::replace(&mut self.is_shared, false)
     }
 
-    /// Answers who had to wait until a call was made.
+    /// Answers who had to wait until a call was made. Not yet, if all others have answered and it is looked at once more: it
+    /// is made next.
     pub(super) fn answer_held(&mut self, recorder: &mut dyn Recorder, on_part: OnPart<'_>) {
+        if self.cleared.is_empty() {
+            self.answer_all(recorder, on_part);
+        }
+    }
+
+    /// Answers who had to wait, now that no call is under way.
+    pub(super) fn answer_all(&mut self, recorder: &mut dyn Recorder, on_part: OnPart<'_>) {
+        self.cleared = Claim::default();
         for question in take(&mut self.held) {
             answer(question, recorder, on_part);
         }
@@ -138,7 +140,6 @@ impl Neighbours {
             .map(|other| Round {
                 other,
                 state: State::Due(began),
-                began,
             })
             .collect();
         let mut is_shared = false;
@@ -201,7 +202,14 @@ impl Neighbours {
             .filter(|it| !matches!(it.state, State::Done));
         for Round { other, state, .. } in open {
             if let State::Waiting(asked) = state {
-                asked.goes_on();
+                match asked.gives_up() {
+                    Heard::GoOn => continue,
+                    Heard::Shared => {
+                        self.is_shared = true;
+                        continue;
+                    }
+                    Heard::Nothing | Heard::Later | Heard::Gone => {}
+                }
             }
             self.silent.insert(other.id);
             let (pid, short) = (other.owner.pid, other.id.short());
@@ -230,15 +238,16 @@ impl Round<'_> {
             Ok(None) => later,
             // Who ends takes his desk away.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => State::Dead(now),
-            // It is about to start, or over.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_early(engine) => later,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_armed(engine) => {
+                // It is about to start, or its end is being written down: however long that takes on a busy machine.
+                if engine.store.is_alive(&self.other.owner) {
+                    later
+                } else {
+                    State::Dead(now)
+                }
+            }
             Err(_) => State::Done,
         };
-    }
-
-    /// Tells whether a command may not have begun yet.
-    fn is_early(&self, engine: &Engine) -> bool {
-        self.began.elapsed() < DESK_WAIT && self.is_armed(engine)
     }
 
     fn is_armed(&self, engine: &Engine) -> bool {
@@ -291,13 +300,13 @@ fn wait(desk: Option<&Desk>, rounds: &[Round<'_>]) {
 
 /// Records the part of this command in what somebody is about to write, and lets it go on. What somebody who went on without
 /// an answer has written by now, nobody knows: then what it asked about is not this command's alone.
-pub(super) fn answer(question: Question, recorder: &mut dyn Recorder, on_part: OnPart<'_>) {
-    let words = &question.words;
-    match question.asker() {
+pub(super) fn answer(mut question: Question, recorder: &mut dyn Recorder, on_part: OnPart<'_>) {
+    match question.take() {
         Asker::Waits => {}
-        Asker::WentOn => return recorder.shares(&words.targets),
+        Asker::WentOn => return recorder.shares(&question.words.targets),
         Asker::Withdrew => return,
     }
+    let words = &question.words;
     let writing = Writing {
         targets: &words.targets,
         numbers: &words.numbers,
@@ -308,8 +317,5 @@ pub(super) fn answer(question: Question, recorder: &mut dyn Recorder, on_part: O
         },
     };
     let is_shared = on_part(recorder, writing);
-    if question.asker() == Asker::WentOn {
-        recorder.noted(LATE_PART);
-    }
     question.answer(is_shared);
 }

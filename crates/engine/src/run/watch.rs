@@ -162,7 +162,7 @@ impl Observer for Asking<'_, '_> {
 
     fn look_around(&mut self) {
         Observer::look_around(self.recorder);
-        self.neighbours.answer_held(self.recorder, self.on_part);
+        self.neighbours.answer_all(self.recorder, self.on_part);
     }
 
     fn noted(&mut self, what: &str) {
