@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | fuzz | mutants | bench | python | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | agents | fuzz | mutants | bench | python | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
@@ -29,6 +29,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   links    random lines on files with several names, on five file systems: [STORIES] on each (2000) from [SEED] on
   transparent  every call, and the tests of others (pjdfstest, Python, coreutils, git), bare and under `run`; [SUITE...]
            (half an hour)
+  agents   the real coding agents that `ci` leaves out (Qwen Code, Cline, Copilot CLI), from npm, with scripted models
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   mutants  change the code of undo, redo and recovery on purpose, and see that a test notices; [PART/OF] (hours)
   bench    measure against what a user would do instead, write docs/benchmarks.md
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Some("laws") => laws(&rest),
         Some("links") => links::links(&rest),
         Some("transparent") => transparent::transparent(&rest),
+        Some("agents") => agents(),
         Some("mutants") => mutants::mutants(&rest),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
@@ -157,9 +159,11 @@ fn test(filters: &[String]) -> Result<(), String> {
     } else {
         tests.arg("test");
     }
-    tests
-        .args(["--workspace", "--features", "backout-cli/testing"])
-        .args(filters);
+    tests.args(["--workspace", "--features", "backout-cli/testing"]);
+    if has_nextest && filters.is_empty() {
+        tests.args(["-E", &format!("not {MORE_AGENTS}")]);
+    }
+    tests.args(filters);
     run_all(vec![Step::new("tests", &mut tests)])?;
     if !filters.is_empty() || !has_nextest {
         return Ok(());
@@ -176,6 +180,21 @@ fn test(filters: &[String]) -> Result<(), String> {
         ]),
     )])?;
     python::test()
+}
+
+/// The tests of coding agents that take minutes and show little more than those of the four that `ci` runs.
+const MORE_AGENTS: &str = "test(/^real::others::/)";
+
+fn agents() -> Result<(), String> {
+    apt::install_what_tests_need()?;
+    let mut tests = cargo();
+    tests.args(["nextest", "run", "-p", "backout-cli"]).args([
+        "--features",
+        "testing",
+        "-E",
+        MORE_AGENTS,
+    ]);
+    run_all(vec![Step::new("agents", &mut tests)])
 }
 
 fn damage() -> Result<(), String> {
