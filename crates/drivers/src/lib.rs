@@ -31,6 +31,7 @@ pub fn local(store: &Arc<dyn Store>) -> Drivers {
             ))),
             Arc::clone(&files) as _,
         ],
+        directories: Arc::clone(&files) as _,
         commands: Arc::new(command::CommandDriver::new(Arc::clone(&files))),
         files,
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use backout_files::{Commands, Drivers, Files};
+use backout_files::{Commands, Directories, Drivers, Files};
 use backout_model::ports::{
     Clock, Driver, Escalation, Gate, Ids, Probe, Progress, StorageError, Store, Watch,
 };
@@ -72,6 +72,8 @@ pub struct Engine {
     drivers: Arc<BTreeMap<DriverName, Arc<dyn Driver>>>,
     /// What keeps files, for what is a matter of files by its nature: `try`, `restore`, comparing files.
     pub(crate) files: Arc<dyn Files>,
+    /// What keeps whole directories, for checkpoints.
+    pub(crate) directories: Arc<dyn Directories>,
     /// What records commands.
     pub(crate) commands: Arc<dyn Commands>,
     /// Whom every driver tells how far long work is, and who may stop it.
@@ -125,6 +127,7 @@ impl Engine {
         let Drivers {
             all,
             files,
+            directories,
             commands,
         } = drivers(&store);
         let progress = settings.progress.clone();
@@ -133,6 +136,7 @@ impl Engine {
             context: Context::default(),
             drivers: Arc::default(),
             commands,
+            directories,
             files,
             watch: progress.map_or_else(Watch::default, Watch::of),
             settings: Arc::new(settings),
@@ -158,6 +162,7 @@ impl Engine {
             context,
             drivers: Arc::clone(&self.drivers),
             files: Arc::clone(&self.files),
+            directories: Arc::clone(&self.directories),
             commands: Arc::clone(&self.commands),
             watch: self.watch.clone(),
             settings: Arc::clone(&self.settings),

@@ -1,7 +1,7 @@
 //! What the engine asks about files and about commands that change them, as ports, and the data that both sides speak in.
 //!
-//! - [`Files`] tells what files were and are, [`Commands`] and [`Recorder`] what a process tree does to them. `drivers`
-//!   implements them; the engine knows no more of that crate.
+//! - [`Files`] tells what files were and are, [`Directories`] keeps whole directories, [`Commands`] and [`Recorder`] tell what
+//!   a process tree does. `drivers` implements them; the engine knows no more of that crate.
 //! - [`Drivers`] is what somebody opens an engine with.
 //!
 //! A crate of its own because a recorder answers `capture`, which `model` does not know. Nothing here changes anything.
@@ -10,6 +10,7 @@ mod any_bytes;
 mod baseline;
 mod claim;
 mod command;
+mod directories;
 pub mod inode;
 mod layer;
 mod port;
@@ -23,6 +24,10 @@ pub use claim::Claim;
 pub use command::{
     Ask, CommandLog, Commands, Counts, Database, Forbids, Limits, Looked, OverLimit, Part, Reading,
     Recorder, Settled, Share, Writing,
+};
+pub use directories::{
+    Difference, Differences, Directories, KeptRoot, NextIndex, Objects, Unread, Walked, What,
+    index_name,
 };
 pub use layer::{BaseChanged, LayerEntry, LayerState, UnusablePath};
 pub use port::{Drivers, Files, Lacking};

@@ -7,7 +7,7 @@ use backout_model::ports::{Driver, DriverError, Request, Staged};
 use backout_model::{Digest, Effect, TargetPath};
 use std::sync::Arc;
 
-use crate::{Commands, FileChange, LayerEntry, Past, Shown, Was};
+use crate::{Commands, Directories, FileChange, LayerEntry, Past, Shown, Was};
 
 /// What is there to carry out requests and recipes. Whoever opens an engine decides.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct Drivers {
     pub all: Vec<Arc<dyn Driver>>,
     /// The one that keeps files: `try`, `restore` and comparing files go by it.
     pub files: Arc<dyn Files>,
+    /// What keeps whole directories, for checkpoints.
+    pub directories: Arc<dyn Directories>,
     /// What records commands.
     pub commands: Arc<dyn Commands>,
 }

@@ -51,7 +51,7 @@ pub struct Was {
 }
 
 /// What somebody wrote down of a name, apart from any operation.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct WrittenDown {
     /// What kind of thing.
     pub kind: Kind,

@@ -6,59 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use backout_files::{Difference, Differences, KeptRoot, Objects, Past, Was, What, WrittenDown};
 use backout_model::{Digest, TargetPath};
 
-use super::Objects;
 use super::entry::{Entry, tree};
 use crate::file::error::FileError;
 use crate::file::recipe::Kind;
-use backout_files::{Past, Was, WrittenDown};
-
-/// How a name differs from what it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// It came since.
-    Created,
-    /// It went since.
-    Deleted,
-    /// It has other bytes, points elsewhere or is something else.
-    Changed,
-    /// Only its mode, owner, attributes or times are others.
-    Dressed,
-}
-
-/// A name that is not what it was.
-#[derive(Debug, Clone)]
-pub struct Difference {
-    /// The name.
-    pub path: TargetPath,
-    /// How it differs.
-    pub what: What,
-    /// How many bytes it had.
-    pub size_before: Option<u64>,
-    /// How many it has now.
-    pub size_now: Option<u64>,
-    was: Option<Entry>,
-    now: Option<Entry>,
-}
-
-impl Difference {
-    /// Names the bytes that are needed to bring it back, if it takes any.
-    pub fn needs(&self) -> Option<Digest> {
-        let was = self.was.as_ref().filter(|was| was.kind == Kind::File)?;
-        let has = self.now.as_ref().filter(|now| now.kind == Kind::File);
-        was.digest
-            .filter(|digest| has.and_then(|now| now.digest) != Some(*digest))
-    }
-
-    /// Tells where the file that it was has its holes.
-    pub fn holes(&self) -> &[(u64, u64)] {
-        self.was.as_ref().map_or(&[], |was| was.holes.as_slice())
-    }
-}
 
 /// Compares states.
-pub struct Differ<'d> {
+pub(super) struct Differ<'d> {
     objects: &'d dyn Objects,
     /// Whether what came since is told name by name, each before the directory that it is in.
     is_fine: bool,
@@ -66,18 +22,18 @@ pub struct Differ<'d> {
     found: Vec<Difference>,
     unread: Vec<TargetPath>,
     /// Names of files that had several, and whose file is another now.
-    renumbered: Vec<Difference>,
+    renumbered: Vec<Renumbered>,
 }
 
-impl std::fmt::Debug for Differ<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Differ").finish_non_exhaustive()
-    }
+/// A name of a file that had several, and the number of the file that it is now.
+struct Renumbered {
+    difference: Difference,
+    now: Option<u64>,
 }
 
 impl<'d> Differ<'d> {
     /// Reads trees from here.
-    pub const fn new(objects: &'d dyn Objects, is_fine: bool) -> Self {
+    pub(super) const fn new(objects: &'d dyn Objects, is_fine: bool) -> Self {
         Self {
             objects,
             is_fine,
@@ -89,7 +45,7 @@ impl<'d> Differ<'d> {
     }
 
     /// Compares what a root is with what it was, in the order of names. Nothing at all may be there now.
-    pub fn compare(
+    pub(super) fn compare(
         &mut self,
         root: &TargetPath,
         was: &Digest,
@@ -104,16 +60,16 @@ impl<'d> Differ<'d> {
         };
         let tops = (top(was)?, now.map(top).transpose()?);
         self.roots.push((root.clone(), *was, now.copied()));
-        self.pair(root.clone(), Some(tops.0), tops.1)
+        self.pair(root.clone(), Some(tops.0), tops.1.as_ref())
     }
 
     /// Gives what differs, and the names that nobody kept and that stay as they are.
-    pub fn end(mut self) -> Result<(Vec<Difference>, Vec<TargetPath>), FileError> {
+    pub(super) fn end(mut self) -> Result<Differences, FileError> {
         let renumbered = std::mem::take(&mut self.renumbered);
         if !renumbered.is_empty() {
-            let number = |side: &Option<Entry>| side.as_ref().and_then(|it| it.number);
-            let of_was = renumbered.iter().filter_map(|it| number(&it.was)).collect();
-            let of_now = renumbered.iter().filter_map(|it| number(&it.now)).collect();
+            let of_was = renumbered.iter().filter_map(|it| it.difference.number);
+            let of_was = of_was.collect();
+            let of_now = renumbered.iter().filter_map(|it| it.now).collect();
             let (mut was, mut now) = (BTreeMap::new(), BTreeMap::new());
             for (root, was_tree, now_tree) in &self.roots {
                 self.groups(&of_was, root, was_tree, &mut was)?;
@@ -122,19 +78,26 @@ impl<'d> Differ<'d> {
                 }
             }
             for it in renumbered {
-                let names = number(&it.was).and_then(|number| was.get(&number));
+                let Renumbered {
+                    difference,
+                    now: number,
+                } = it;
+                let names = difference.number.and_then(|number| was.get(&number));
                 let first = names.and_then(|names| names.iter().min());
-                let others = number(&it.now).and_then(|number| now.get(&number));
+                let others = number.and_then(|number| now.get(&number));
                 let is_joined = first.is_none_or(|first| {
-                    *first == it.path || others.is_some_and(|others| others.contains(first))
+                    *first == difference.path || others.is_some_and(|others| others.contains(first))
                 });
                 if !is_joined {
-                    self.found.push(it);
+                    self.found.push(difference);
                 }
             }
             self.found.sort_by(|one, other| one.path.cmp(&other.path));
         }
-        Ok((self.found, self.unread))
+        Ok(Differences {
+            found: self.found,
+            stay: self.unread,
+        })
     }
 
     fn tree(&self, digest: &Digest) -> Result<Vec<Entry>, FileError> {
@@ -145,46 +108,36 @@ impl<'d> Differ<'d> {
         &mut self,
         path: TargetPath,
         was: Option<Entry>,
-        now: Option<Entry>,
+        now: Option<&Entry>,
     ) -> Result<(), FileError> {
-        let is_unread = |side: &Option<Entry>| side.as_ref().is_some_and(|it| it.unread.is_some());
-        if is_unread(&was) || is_unread(&now) {
+        let is_unread = |side: Option<&Entry>| side.is_some_and(|it| it.unread.is_some());
+        if is_unread(was.as_ref()) || is_unread(now) {
             self.unread.push(path);
             return Ok(());
         }
-        let inside = |side: &Option<Entry>| {
-            let directory = side.as_ref().filter(|it| it.kind == Kind::Directory);
+        let inside = |side: Option<&Entry>| {
+            let directory = side.filter(|it| it.kind == Kind::Directory);
             directory.and_then(|it| it.digest)
         };
-        let (was_tree, now_tree) = (inside(&was), inside(&now));
+        let (was_tree, now_tree) = (inside(was.as_ref()), inside(now));
         if let (true, None, Some(now_tree)) = (self.is_fine, &was, now_tree) {
             for entry in self.tree(&now_tree)? {
-                self.pair(path.join(entry.os_name()), None, Some(entry.clone()))?;
+                self.pair(path.join(entry.os_name()), None, Some(&entry))?;
             }
         }
-        let what = match (&was, &now) {
+        let what = match (&was, now) {
             (None, _) => Some(What::Created),
             (Some(_), None) => Some(What::Deleted),
             (Some(was), Some(now)) => differs(was, now),
         };
-        let size = |side: &Option<Entry>| {
-            let file = side.as_ref().filter(|it| it.kind == Kind::File);
-            file.map(|it| it.size)
-        };
-        let number = |side: &Option<Entry>| side.as_ref().and_then(|it| it.number);
-        let is_renumbered = number(&was).is_some() && number(&was) != number(&now);
-        let difference = Difference {
-            path: path.clone(),
-            what: what.unwrap_or(What::Changed),
-            size_before: size(&was),
-            size_now: size(&now),
-            was,
-            now,
-        };
-        if what.is_some() {
+        let number = now.and_then(|it| it.number);
+        let is_changed = what.is_some();
+        let difference = difference(path.clone(), what.unwrap_or(What::Changed), was, now);
+        if is_changed {
             self.found.push(difference);
-        } else if is_renumbered {
-            self.renumbered.push(difference);
+        } else if difference.number.is_some() && difference.number != number {
+            let now = number;
+            self.renumbered.push(Renumbered { difference, now });
         }
         match (was_tree, now_tree) {
             (Some(was), now) if now != Some(was) => self.inside(&path, &was, now.as_ref()),
@@ -217,7 +170,7 @@ impl<'d> Differ<'d> {
                 .as_ref()
                 .or(now.as_ref())
                 .map(|it| it.os_name().to_owned());
-            self.pair(path.join(&name.unwrap_or_default()), was, now)?;
+            self.pair(path.join(&name.unwrap_or_default()), was, now.as_ref())?;
         }
         Ok(())
     }
@@ -247,6 +200,24 @@ impl<'d> Differ<'d> {
     }
 }
 
+fn difference(path: TargetPath, what: What, was: Option<Entry>, now: Option<&Entry>) -> Difference {
+    let had = was.as_ref().filter(|it| it.kind == Kind::File);
+    let has = now.filter(|it| it.kind == Kind::File);
+    let bytes = has.and_then(|it| it.digest);
+    Difference {
+        path,
+        what,
+        size_before: had.map(|it| it.size),
+        size_now: has.map(|it| it.size),
+        number: was.as_ref().and_then(|was| was.number),
+        needs: had
+            .and_then(|it| it.digest)
+            .filter(|digest| bytes != Some(*digest)),
+        holes: was.as_ref().map_or_else(Vec::new, |was| was.holes.clone()),
+        was: was.map(written_down),
+    }
+}
+
 /// Says how a name differs; of a directory, by itself.
 fn differs(was: &Entry, now: &Entry) -> Option<What> {
     if was.is_like(now) {
@@ -262,19 +233,19 @@ fn differs(was: &Entry, now: &Entry) -> Option<What> {
 }
 
 /// Says to the file driver what the names are to become. `at` tells where the bytes wait that are needed.
-pub fn pasts(
+pub(super) fn pasts(
     objects: &dyn Objects,
-    roots: &[(TargetPath, Digest)],
+    roots: &[KeptRoot],
     chosen: &[&Difference],
     at: &BTreeMap<Digest, PathBuf>,
 ) -> Result<Vec<Past>, FileError> {
-    let numbers = chosen.iter().filter_map(|it| it.was.as_ref()?.number);
+    let numbers = chosen.iter().filter_map(|it| it.number);
     let numbers: BTreeSet<u64> = numbers.collect();
     let mut groups = BTreeMap::new();
     if !numbers.is_empty() {
         let differ = Differ::new(objects, false);
-        for (root, digest) in roots {
-            differ.groups(&numbers, root, digest, &mut groups)?;
+        for root in roots {
+            differ.groups(&numbers, &root.path, &root.tree, &mut groups)?;
         }
     }
     let mut all = Vec::new();
@@ -284,28 +255,28 @@ pub fn pasts(
             all.push(Past { path, was: None });
             continue;
         };
-        let names = was.number.and_then(|number| groups.get(&number));
+        let names = difference.number.and_then(|number| groups.get(&number));
         let first = names.and_then(|names| names.iter().min()).cloned();
         let shares = first.filter(|first| *first != difference.path);
         let path = difference.path.clone();
-        let bytes = match difference.needs() {
+        let bytes = match difference.needs {
             Some(digest) => at.get(&digest).and_then(|at| TargetPath::new(at).ok()),
             None => Some(path.clone()),
         };
         all.push(Past {
-            was: Some(Was::written_down(was_parts(was), bytes, shares)),
+            was: Some(Was::written_down(was.clone(), bytes, shares)),
             path,
         });
     }
     Ok(all)
 }
 
-fn was_parts(was: &Entry) -> WrittenDown {
+fn written_down(was: Entry) -> WrittenDown {
     WrittenDown {
         kind: was.kind,
-        meta: was.meta.clone(),
+        meta: was.meta,
         size: was.size,
-        link: was.to.clone(),
+        link: was.to,
         device: was.device,
         digest: was.digest,
     }

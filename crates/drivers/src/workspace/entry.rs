@@ -7,9 +7,9 @@ use backout_model::Digest;
 use backout_model::ports::ContentsError;
 use serde::{Deserialize, Serialize};
 
-use super::Objects;
 use crate::file::any_bytes::AnyBytes;
 use crate::file::recipe::{Holes, Kind, Meta, Times};
+use backout_files::Objects;
 
 /// One name of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

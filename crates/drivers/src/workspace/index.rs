@@ -17,7 +17,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use backout_model::{Digest, TargetPath};
+use backout_files::NextIndex;
+use backout_model::Digest;
 
 use crate::file::recipe::Kind;
 use crate::file::sys::Node;
@@ -75,13 +76,8 @@ fn stamps(node: &Node) -> Option<(i64, i64)> {
     Some((mtime, i64::try_from(node.identity.ctime).ok()?))
 }
 
-/// Gives the name of the index file of a root.
-pub fn mark_of(root: &TargetPath) -> String {
-    Digest::of(root.as_bytes()).short()
-}
-
 /// Tells which tree an index speaks of; none if it is not whole.
-pub fn index_tree(path: &Path) -> Option<Digest> {
+pub(super) fn index_tree(path: &Path) -> Option<Digest> {
     Last::open(path)?.digests.first().copied()
 }
 
@@ -245,8 +241,15 @@ impl Next {
         }
     }
 
-    /// Puts it in the place of the last. It is a cache: nothing is synced.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.length += bytes.len() as u64;
+        self.to.write_all(bytes)
+    }
+}
+
+impl NextIndex for Next {
+    // It is a cache: nothing is synced.
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
         let begin = self.length;
         for digest in std::mem::take(&mut self.digests) {
             self.put(digest.as_bytes())?;
@@ -259,11 +262,6 @@ impl Next {
         let Hashed(mut file, hasher) = written.map_err(io::IntoInnerError::into_error)?;
         file.write_all(hasher.finalize().as_bytes())?;
         fs::rename(self.path.with_extension("new"), &self.path)
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.length += bytes.len() as u64;
-        self.to.write_all(bytes)
     }
 }
 

@@ -6,30 +6,24 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use backout_files::Objects;
 use backout_model::Digest;
 use backout_model::ports::ContentsError;
 
-use super::Objects;
 use super::entry::tree;
 use crate::file::error::FileError;
 use crate::file::recipe::Kind;
 use crate::file::sys::bytes;
 
 /// What is seen beside what is kept: files are only named, trees are in memory.
-pub struct Looking<'l> {
+pub(super) struct Looking<'l> {
     kept: &'l dyn Objects,
     trees: HashMap<Digest, Vec<u8>>,
 }
 
-impl std::fmt::Debug for Looking<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Looking").finish_non_exhaustive()
-    }
-}
-
 impl<'l> Looking<'l> {
     /// Looks beside this.
-    pub fn beside(kept: &'l dyn Objects) -> Self {
+    pub(super) fn beside(kept: &'l dyn Objects) -> Self {
         Self {
             kept,
             trees: HashMap::new(),
@@ -55,10 +49,14 @@ impl Objects for Looking<'_> {
             None => self.kept.tree(digest),
         }
     }
+
+    fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError> {
+        self.kept.open(digest)
+    }
 }
 
 /// Adds everything that a state needs.
-pub fn needed(
+pub(super) fn needed(
     objects: &dyn Objects,
     digest: &Digest,
     all: &mut BTreeSet<Digest>,
@@ -76,7 +74,7 @@ pub fn needed(
 }
 
 /// Writes bytes into a new file, with holes where there were some.
-pub fn write_out(from: &mut dyn Read, to: &Path, holes: &[(u64, u64)]) -> io::Result<()> {
+pub(super) fn write_out(from: &mut dyn Read, to: &Path, holes: &[(u64, u64)]) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create_new(true).mode(0o600);
     let mut file = options.open(to)?;

@@ -11,36 +11,15 @@
 //! - A file that changed within the clock tick of the walk is read again the next time, as git does with racy entries.
 //! - Memory: the names of one directory for each level of the tree, and 32 bytes for each directory.
 //!
-//! Not here: where trees and files are kept (`Objects`, which the engine gives), the write that brings a state back (the
-//! file driver's `Restore`). Design: `docs/design/workspace.md`.
+//! All of it is behind the port `backout_files::Directories`. Not here: where trees and files are kept (`Objects`, which the
+//! caller gives), the write that brings a state back (the file driver's `Restore`). Design: `docs/design/workspace.md`.
 
 mod differ;
 mod entry;
 mod index;
 mod look;
+mod port;
 mod walk;
-
-use std::fs::File;
-
-use backout_model::Digest;
-use backout_model::ports::ContentsError;
-
-pub use differ::{Differ, Difference, What, pasts};
-pub use index::{index_tree, mark_of};
-pub use look::{Looking, needed, write_out};
-pub use walk::{Unread, Walked};
-
-/// Where files and trees are kept, by their digests.
-pub trait Objects {
-    /// Keeps the bytes of a file, from its beginning to its end, and tells which and how many they are.
-    fn put_file(&mut self, file: &mut File) -> Result<(Digest, u64), ContentsError>;
-
-    /// Keeps a tree.
-    fn put_tree(&mut self, bytes: Vec<u8>) -> Result<Digest, ContentsError>;
-
-    /// Reads a tree.
-    fn tree(&self, digest: &Digest) -> Result<Vec<u8>, ContentsError>;
-}
 
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Read;
 
+use backout_files::{NextIndex as _, Objects};
 use backout_model::ports::ContentsError;
 use backout_model::{Digest, TargetPath};
 
 use super::index::{Known, Last, Next};
-use super::{Objects, needed};
+use super::look::needed;
 use crate::file::recipe::Kind;
 
 fn known(name: &str, kind: Kind) -> Known {
@@ -33,7 +35,7 @@ fn an_index_is_read_as_it_was_written_and_a_hurt_one_is_none() {
     let (one, two) = (next.record(&top).unwrap(), next.record(&inner).unwrap());
     next.tree(one, Digest::of(b"one"));
     next.tree(two, Digest::of(b"two"));
-    next.finish().unwrap();
+    Box::new(next).finish().unwrap();
     let mut last = Last::open(&path).unwrap();
     assert_eq!(last.record().unwrap(), (Digest::of(b"one"), top.to_vec()));
     assert_eq!(last.record().unwrap(), (Digest::of(b"two"), inner.to_vec()));
@@ -71,6 +73,10 @@ impl Objects for Memory {
         let found = self.0.get(digest).cloned();
         found.ok_or(ContentsError::Missing { digest: *digest })
     }
+
+    fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError> {
+        Ok(Box::new(std::io::Cursor::new(self.tree(digest)?)))
+    }
 }
 
 #[test]
@@ -81,6 +87,6 @@ fn a_tree_that_is_not_there_is_an_error_and_not_an_empty_directory() {
     let mut memory = Memory::default();
     let odd = memory.put_tree(b"[{]".to_vec()).unwrap();
     let root = TargetPath::new("/r").unwrap();
-    let told = super::Differ::new(&memory, false).compare(&root, &odd, None);
+    let told = super::differ::Differ::new(&memory, false).compare(&root, &odd, None);
     assert!(told.is_err());
 }

@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use backout_capture::overlay;
 use backout_crashpoint::crash_point;
+use backout_files::{NextIndex, Objects, Unread, Walked};
 use backout_model::{Digest, TargetPath};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::Objects;
 use super::entry::{Entry, lasting, to_bytes, tree};
 use super::index::{Known, Last, Next};
 use crate::file::FileDriver;
@@ -34,38 +34,6 @@ const TICK_WHOLE: i64 = 2_000_000_000;
 /// So many names that are not kept are told by name.
 const UNREAD_TOLD_MAX: usize = 100;
 
-/// A name that is not part of what is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
-    /// The name.
-    pub path: TargetPath,
-    /// Why not.
-    pub why: String,
-}
-
-/// What a walk found.
-#[derive(Debug)]
-pub struct Walked {
-    /// The state of the root.
-    pub tree: Digest,
-    /// How many names were looked at.
-    pub names: u64,
-    /// How many files were read.
-    pub read: u64,
-    /// How many bytes.
-    pub bytes: u64,
-    /// What is not part of it; of very many only some.
-    pub unread: Vec<Unread>,
-    next: Option<Next>,
-}
-
-impl Walked {
-    /// Keeps the index for the next walk. Only once all that it stands for is kept.
-    pub fn keep_index(&mut self) -> std::io::Result<()> {
-        self.next.take().map_or(Ok(()), Next::finish)
-    }
-}
-
 /// Walks a root.
 struct Walker<'w> {
     context: &'w FileContext,
@@ -86,7 +54,7 @@ struct Seen {
 
 impl FileDriver {
     /// Walks everything below a directory, with itself. With `keeps_index` the walk can leave an index for the next.
-    pub fn walk(
+    pub(super) fn walk_root(
         &self,
         root: &TargetPath,
         objects: &mut dyn Objects,
@@ -124,7 +92,7 @@ impl FileDriver {
         let (digest, _) = walker.directory(root, true)?;
         top.digest = digest;
         walker.walked.tree = walker.put(&[top])?;
-        walker.walked.next = walker.next;
+        walker.walked.next = walker.next.map(|next| Box::new(next) as Box<dyn NextIndex>);
         Ok(walker.walked)
     }
 }

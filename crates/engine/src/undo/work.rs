@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use backout_drivers::file::FileChange;
+use backout_files::FileChange;
 use backout_model::ports::{Examined, Guarantee, How, OnConflict, Outline, Past, PastRole, State};
 use backout_model::{
     Below, Chosen, Effect, Key, Operation, OperationId, OutcomeKind, Reach, Standing, Status,

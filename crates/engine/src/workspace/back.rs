@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::FileError;
-use backout_drivers::workspace::{Differ, Difference, Looking, What, mark_of, pasts, write_out};
-use backout_model::ports::ReadContents as _;
+use backout_files::{Difference, Differences, KeptRoot, What, index_name};
 use backout_model::{
     Checkpoint, CheckpointFiles, CheckpointName, Digest, Operation, OperationId, Owner, TargetPath,
 };
@@ -42,12 +40,6 @@ struct Waiting {
     proposal: Option<OperationId>,
 }
 
-/// What differs from a checkpoint.
-struct Found {
-    differences: Vec<Difference>,
-    stay: Vec<TargetPath>,
-}
-
 impl Engine {
     pub(crate) fn return_to_workspace(&self, back: &WorkspaceReturn) -> Result<Reply, EngineError> {
         let name = &back.name;
@@ -62,7 +54,7 @@ impl Engine {
         }
         let kept = self.open_kept(&spaces)?;
         let found = self.differences(&spaces, &kept, &files, !back.selection.is_everything())?;
-        let chosen = chosen(&back.selection, &found.differences);
+        let chosen = chosen(&back.selection, &found.found);
         let plan = self.plan_of(&checkpoint, &files, &chosen, &found.stay)?;
         if back.is_dry_run {
             return Ok(Reply::WorkspacePlan(Box::new(plan)));
@@ -91,23 +83,9 @@ impl Engine {
         kept: &Kept,
         files: &CheckpointFiles,
         is_fine: bool,
-    ) -> Result<Found, EngineError> {
-        let mut looking = Looking::beside(kept);
-        let mut now = Vec::new();
-        for root in &files.roots {
-            let index = spaces.index(&mark_of(&root.path));
-            match self.walker().walk(&root.path, &mut looking, &index, false) {
-                Ok(walked) => now.push(Some(walked.tree)),
-                Err(FileError::NotFound { .. }) => now.push(None),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let mut differ = Differ::new(&looking, is_fine);
-        for (root, now) in files.roots.iter().zip(&now) {
-            differ.compare(&root.path, &root.tree, now.as_ref())?;
-        }
-        let (differences, stay) = differ.end()?;
-        Ok(Found { differences, stay })
+    ) -> Result<Differences, EngineError> {
+        let roots = kept_roots(spaces, files);
+        Ok(self.directories.differences(kept, &roots, is_fine)?)
     }
 
     fn plan_of(
@@ -170,15 +148,11 @@ impl Engine {
             proposal: None,
         };
         note_waiting(spaces, &directory, &waiting)?;
-        let written = write_out_all(kept, chosen, &directory);
-        let roots: Vec<(TargetPath, Digest)> = files
-            .roots
-            .iter()
-            .map(|root| (root.path.clone(), root.tree))
-            .collect();
+        let written = self.write_out_all(kept, chosen, &directory);
+        let roots = kept_roots(spaces, files);
         let written = written.and_then(|at| {
             crash_point("workspace.written-out");
-            let names = pasts(kept, &roots, chosen, &at)?;
+            let names = self.directories.becoming(kept, &roots, chosen, &at)?;
             let summary = summary.to_owned();
             self.write(&*self.files.restoring(summary, names))
         });
@@ -192,6 +166,25 @@ impl Engine {
         written
     }
 
+    fn write_out_all(
+        &self,
+        kept: &Kept,
+        chosen: &[&Difference],
+        directory: &Path,
+    ) -> Result<BTreeMap<Digest, PathBuf>, EngineError> {
+        let mut at = BTreeMap::new();
+        for difference in chosen {
+            let Some(digest) = difference.needs.filter(|digest| !at.contains_key(digest)) else {
+                continue;
+            };
+            let path = directory.join(at.len().to_string());
+            let holes = &difference.holes;
+            self.directories.write_out(kept, &digest, &path, holes)?;
+            at.insert(digest, path);
+        }
+        Ok(at)
+    }
+
     /// Says what is not as it was although all was done.
     fn look_after_return(
         &self,
@@ -202,7 +195,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let is_fine = !back.selection.is_everything();
         let found = self.differences(spaces, kept, files, is_fine)?;
-        let left = chosen(&back.selection, &found.differences);
+        let left = chosen(&back.selection, &found.found);
         let told = left.iter().take(LEFT_TOLD_MAX).map(|it| {
             let path = &it.path;
             format!("`{path}` is not as it was at the checkpoint")
@@ -245,25 +238,13 @@ fn note_waiting(
     Ok(spaces.note_back(directory, &note)?)
 }
 
-fn write_out_all(
-    kept: &Kept,
-    chosen: &[&Difference],
-    directory: &Path,
-) -> Result<BTreeMap<Digest, PathBuf>, EngineError> {
-    let mut at = BTreeMap::new();
-    for difference in chosen {
-        let Some(digest) = difference.needs().filter(|digest| !at.contains_key(digest)) else {
-            continue;
-        };
-        let path = directory.join(at.len().to_string());
-        let mut from = kept.store.open(&digest).map_err(FileError::Contents)?;
-        write_out(&mut from, &path, difference.holes()).map_err(|source| EngineError::Io {
-            action: "write out what the checkpoint keeps",
-            source,
-        })?;
-        at.insert(digest, path);
-    }
-    Ok(at)
+fn kept_roots(spaces: &Workspaces, files: &CheckpointFiles) -> Vec<KeptRoot> {
+    let roots = files.roots.iter().map(|root| KeptRoot {
+        path: root.path.clone(),
+        tree: root.tree,
+        index: spaces.index(&index_name(&root.path)),
+    });
+    roots.collect()
 }
 
 /// Gives the names that are meant, with the directories that they need; what came since goes with its directory only if all

@@ -1,8 +1,5 @@
 //! What can be wrong with the directories of a checkpoint. Nothing was changed.
 
-use crate::EngineError;
-use backout_drivers::file::FileError;
-use backout_model::ports::DriverError;
 use backout_model::{CheckpointName, OperationId};
 
 /// Says why directories could not be kept or brought back.
@@ -34,11 +31,4 @@ pub enum WorkspaceError {
         /// The checkpoint.
         name: CheckpointName,
     },
-}
-
-/// What walks through directories speaks of files.
-impl From<FileError> for EngineError {
-    fn from(error: FileError) -> Self {
-        DriverError::from(error).into()
-    }
 }

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use backout_crashpoint::crash_point;
-use backout_drivers::workspace::{index_tree, needed};
 use backout_model::{
     CheckpointFiles, CheckpointName, CheckpointRoot, Digest, ExpiryReason, OperationId, TargetPath,
     Timestamp,
@@ -189,11 +188,12 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let mut all: BTreeSet<Digest> = BTreeSet::new();
         for root in held.trees() {
-            needed(kept, &root.tree, &mut all)?;
+            self.directories.needed(kept, &root.tree, &mut all)?;
         }
         for index in spaces.indexes() {
             // It may speak of trees that go now.
-            if index_tree(&index).is_none_or(|tree| !all.contains(&tree)) {
+            let tree = self.directories.index_tree(&index);
+            if tree.is_none_or(|tree| !all.contains(&tree)) {
                 spaces.remove_index(&index)?;
             }
         }

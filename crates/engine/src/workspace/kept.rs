@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use backout_drivers::workspace::Objects;
+use backout_files::Objects;
 use backout_model::ports::{
     Clock, ContentsError, NewContent, ReadContents as _, WriteContents as _,
 };
@@ -114,5 +114,9 @@ impl Objects for Kept {
             Some(bytes) => Ok(bytes.clone()),
             None => self.store.read(digest),
         }
+    }
+
+    fn open(&self, digest: &Digest) -> Result<Box<dyn Read + Send>, ContentsError> {
+        self.store.open(digest)
     }
 }

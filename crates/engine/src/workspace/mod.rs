@@ -9,7 +9,7 @@
 //! - Which checkpoints have their files is in `held.json`; only `gc`, a drop and a later mark of the same name let them go.
 //! - Going back is a write: gates look at it, it is armed, `undo` brings back what it overwrote.
 //!
-//! Design: `docs/design/workspace.md`. Not here: walking and comparing (`drivers::workspace`).
+//! Design: `docs/design/workspace.md`. Not here: walking and comparing (behind the port `Directories`).
 
 mod back;
 mod error;
@@ -18,11 +18,9 @@ mod kept;
 mod view;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use backout_crashpoint::crash_point;
-use backout_drivers::file::FileDriver;
-use backout_drivers::workspace::{mark_of, needed};
+use backout_files::index_name;
 use backout_model::{CheckpointFiles, CheckpointName, CheckpointRoot, TargetPath};
 use backout_storage::Workspaces;
 
@@ -37,15 +35,6 @@ pub use view::{LetGo, NotKept, WorkspaceBy, WorkspaceChange, WorkspaceKept, Work
 impl Engine {
     pub(super) fn workspaces(&self) -> Workspaces {
         Workspaces::of(self.store.directory())
-    }
-
-    /// Gives what walks through directories.
-    fn walker(&self) -> FileDriver {
-        FileDriver::new(
-            Arc::clone(&self.store) as _,
-            Arc::clone(&self.store) as _,
-            Arc::clone(&self.store) as _,
-        )
     }
 
     /// Keeps all that is in some directories, and marks this point of the journal.
@@ -64,8 +53,8 @@ impl Engine {
         let mut view = WorkspaceKept::default();
         let (mut walks, mut found) = (Vec::new(), Vec::new());
         for root in apart(roots) {
-            let index = spaces.index(&mark_of(&root));
-            let walked = self.walker().walk(&root, &mut kept, &index, true)?;
+            let index = spaces.index(&index_name(&root));
+            let walked = self.directories.walk(&root, &mut kept, &index)?;
             view.add(&walked);
             found.push(CheckpointRoot {
                 path: root,
@@ -129,7 +118,8 @@ impl Engine {
         let (mut all, mut wrong) = (BTreeSet::new(), 0_usize);
         for root in Held::read(&spaces)?.trees() {
             // What a tree that cannot be read has in it nobody can tell.
-            wrong += usize::from(needed(&kept, &root.tree, &mut all).is_err());
+            let read = self.directories.needed(&kept, &root.tree, &mut all);
+            wrong += usize::from(read.is_err());
         }
         for digest in &all {
             wrong += usize::from(!kept.is_sound(digest));

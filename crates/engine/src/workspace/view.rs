@@ -1,6 +1,6 @@
 //! Kept directories as people and programs see them.
 
-use backout_drivers::workspace::Walked;
+use backout_files::Walked;
 use backout_model::{AgentId, Checkpoint, CheckpointName, OperationId, TargetPath, Timestamp};
 use serde::{Deserialize, Serialize};
 
