@@ -81,7 +81,7 @@ function drawTarget(step, planned, { mine, states, back, told, acts, unfolded })
 
 /** The ways out of a conflict. */
 function ways(mine, acts, blocked) {
-  const { options, plan } = mine;
+  const { options, plan, offers = {} } = mine;
   const way = options.merge ? "merge" : options.force ? "force" : options.partial ? "partial" : "stop";
   const set = (name) => {
     const { merge: _m, force: _f, partial: _p, ...rest } = options;
@@ -96,9 +96,9 @@ function ways(mine, acts, blocked) {
   return el("fieldset.ways", {}, el("legend", {}, "What is in the way"),
     (blocked > 0 || way !== "stop") && [
       radio("stop", "Stop", "Change nothing as long as something is in the way."),
-      radio("merge", "Merge", "Take out only this change and keep what others changed.", plan.is_mergeable === false && way !== "merge"),
+      radio("merge", "Merge", offers.merge ? "Take out only this change and keep what others changed." : "Not possible here: the changes overlap, or it is no text.", !offers.merge),
       radio("partial", "Leave these out", "Take back the rest. These stay as they are and can be undone later."),
-      radio("force", "Overwrite", plan.force === "part" ? "Restore what can be. What is there now is kept." : "Restore anyway. What is there now is kept, and a redo brings it back."),
+      radio("force", "Overwrite", offers.force === "part" ? "Restore what can be. What is there now is kept." : offers.force ? "Restore anyway. What is there now is kept, and a redo brings it back." : "Not possible here: what is needed for it is gone.", !offers.force),
     ],
     check("others", plan.needs_others.length, "Also other agents’ work that was built on it"),
     check("committed", plan.needs_committed.length, "Also work of committed tasks that was built on it"));

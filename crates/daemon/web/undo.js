@@ -65,6 +65,9 @@ export function makeUndo(pane, timeline) {
       mine.chosen = new Set(mine.all);
       mine.first = plan;
     }
+    const { merge, force, partial } = mine.options;
+    // Which ways out there are, a plan tells only as long as none is taken.
+    if (plan && !merge && !force && !partial) mine.offers = { merge: plan.is_mergeable === true, force: plan.force };
     Object.assign(mine, { plan: plan ?? mine.plan, error, is_stale: false });
     draw(mine);
   }
