@@ -8,7 +8,7 @@ const FIRST = 100;
 /** Keeps of an operation what a row shows, so that 100 000 of them are small. */
 function compact(operation) {
   const { id, place, lsn, at, verb, summary, status, agent, task, prompt, undoes, group, asked, targets = [], retained, target_count } = operation;
-  return { id, place: place ?? lsn, at, verb, summary, status, agent, task, prompt, undoes, group, asked, retained,
+  return { id, place: place ?? lsn, at, day: new Date(at).toDateString(), verb, summary, status, agent, task, prompt, undoes, group, asked, retained,
     targets: targets.slice(0, 3), count: target_count ?? targets.length };
 }
 
@@ -38,6 +38,7 @@ export class Feed {
     if (this.rows.length >= count || this.next === null || this.reading || this.error) return;
     const limit = this.next === undefined ? FIRST : PAGE;
     const path = `/v1/operations${query({ ...this.filters, before: this.next, limit, brief: true })}`;
+    const from = this.rows.length;
     this.reading = get(path, this.stop.signal).then((reply) => {
       for (const operation of reply.operations) this.keep(operation);
       if (Number.isInteger(reply.total)) this.total = Math.max(reply.total, this.rows.length);
@@ -47,7 +48,7 @@ export class Feed {
     }).finally(() => {
       this.reading = null;
       if (this.stop.signal.aborted) return;
-      this.changed({ added: 0 });
+      this.changed({ from });
       this.ensure(this.wanted ?? 0);
     });
     this.wanted = count;

@@ -9,7 +9,7 @@ export const GROUPS = { day: "Day", prompt: "Prompt", task: "Task", agent: "Agen
 
 /** What a row belongs to. */
 export function groupOf(row, group) {
-  return group === "day" ? new Date(row.at).toDateString() : row[group] ?? "";
+  return row[group] ?? "";
 }
 
 /** A colour of eight, by the name of an agent. It only helps the eye: the name stands beside it. */

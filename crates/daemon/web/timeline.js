@@ -23,19 +23,20 @@ export function makeTimeline() {
   let feed = null;
   let shown = null;
   let waiting = 0;
-  const group = () => route().filters.group ?? "day";
+  // What the address says, read once for all rows.
+  let group = "day";
   const list = new VirtualList({
     rowHeight: ROW, headHeight: HEAD,
     key: (index) => feed.rows[index]?.id ?? `none-${index}`,
     heads: (index) => {
       const row = feed.rows[index];
       if (!row) return false;
-      return index === 0 || groupOf(feed.rows[index - 1], group()) !== groupOf(row, group());
+      return index === 0 || groupOf(feed.rows[index - 1], group) !== groupOf(row, group);
     },
     draw: (index, node) => {
       const row = feed.rows[index];
       drawRow(node, row, { index, length: feed.length, selected: row && row.id === chosen()?.id, fresh: row && fresh.has(row.id),
-        heading: row && list.heads(index) ? { group: group(), text: prompts.get(row.prompt)?.text } : null });
+        heading: row && list.heads(index) ? { group, text: prompts.get(row.prompt)?.text } : null });
     },
     seen: (first, last) => {
       feed?.want(last + AHEAD);
@@ -69,9 +70,9 @@ export function makeTimeline() {
     if (seen.agents.size + seen.tasks.size !== before) filters.draw();
   }
 
-  function changed({ added = [], follow = false } = {}) {
-    learn(feed.rows.slice(0, 2000));
-    list.refresh(feed.length, added || [], follow);
+  function changed({ added = [], follow = false, from = 0 } = {}) {
+    learn(feed.rows.slice(from, from + 1000));
+    list.refresh(feed.length, { added, follow, from });
     const is_empty = feed.rows.length === 0 && feed.next === null;
     put(note, feed.error && drawError(feed.error), is_empty && empty(feed.filters));
     note.hidden = !feed.error && !is_empty;
@@ -81,6 +82,7 @@ export function makeTimeline() {
 
   function open() {
     const asked = JSON.stringify({ ...route().filters, group: undefined });
+    group = route().filters.group ?? "day";
     filters.draw();
     if (asked !== shown) {
       shown = asked;
@@ -100,7 +102,7 @@ export function makeTimeline() {
     try {
       const reply = await get("/v1/prompts?limit=500");
       for (const prompt of reply.prompts) prompts.set(prompt.id, prompt);
-      if (group() === "prompt" && feed) list.refresh(feed.length);
+      if (group === "prompt" && feed) list.refresh(feed.length);
     } catch { /* The ids are shown instead. */ }
   }
 
@@ -139,7 +141,7 @@ export function makeTimeline() {
       // At the top of the list, with nobody's pointer or focus in it, what is new is simply seen.
       const is_watched = pane.matches(":hover") || pane.contains(document.activeElement) || route().id;
       const follow = list.scroller.scrollTop < 1 && !is_watched;
-      changed({ added, follow });
+      changed({ added, follow, from: added[0] ?? feed.rows.length });
       if (added.length && !follow) { waiting += added.length; pill(); }
       if (added.length) say(`${many(added.length, "new operation")}`);
     }, 60);

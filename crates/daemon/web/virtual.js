@@ -34,15 +34,20 @@ export class VirtualList {
     return low;
   }
 
-  /** Takes over a new state of the rows. `added` says at which indexes rows came in since: what is seen stays where it is, unless `follow`. */
-  refresh(length, added = [], follow = false) {
+  /** Takes over a new state of the rows. `added` says at which indexes rows came in since: what is seen stays where it is, unless `follow`.
+   * Rows before `from` are as they were. */
+  refresh(length, { added = [], follow = false, from = 0 } = {}) {
     const { scrollTop } = this.scroller;
     let first = this.length ? this.at(scrollTop) : 0;
     const into = this.length ? scrollTop - this.top(first) : 0;
     for (const index of added) if (index <= first) first += 1;
     this.length = length;
-    this.above = new Int32Array(length + 1);
-    for (let index = 0; index < length; index += 1) {
+    if (this.above.length < length + 1) {
+      const longer = new Int32Array(Math.max(length + 1, this.above.length * 2));
+      longer.set(this.above);
+      this.above = longer;
+    }
+    for (let index = from; index < length; index += 1) {
       this.above[index + 1] = this.above[index] + (this.heads(index) ? 1 : 0);
     }
     this.body.style.height = `${this.top(length)}px`;
