@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use backout_model::ports::{
-    CheckSlots, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Journal, Lease, Leases,
+    AppendTimes, CheckSlots, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Journal, Lease, Leases,
     Maintenance, OpenAct, OperationRef, Owners, PackSalvage, RefError, StoreSummary, StoredBytes,
     Tell, VerifyReport, Workspace,
 };
@@ -120,6 +120,7 @@ impl Maintenance for Store {
         fn summary(&self) -> Answer<StoreSummary>;
         fn stored_bytes(&self) -> Answer<StoredBytes>;
         fn journal_bytes(&self) -> u64;
+        fn append_times(&self) -> AppendTimes;
         fn adopt_packs(&self) -> Answer<PackSalvage>;
     }
 }
