@@ -16,12 +16,13 @@ export function makeApprovals(may) {
   let shown = null;
 
   async function open({ id }) {
+    view.classList.toggle("has-detail", Boolean(id));
+    if (id && shown !== id) put(pane, el("p.loading", {}, "Loading…"));
     let reply;
     try { reply = await get("/v1/pending"); } catch (error) { put(list, drawError(error)); return; }
     const waiting = reply.proposals;
     put(list, waiting.length === 0 && el("p.empty", {}, "Nothing waits for you."), waiting.map((it) => card(it, reply.now, id)),
       reply.trials?.length > 0 && el("p.empty", {}, `${many(reply.trials.length, "trial")} wait: `, el("code", {}, "backout try --list")));
-    view.classList.toggle("has-detail", Boolean(id));
     if (!id) { shown = null; put(pane, el("p.empty", {}, waiting.length ? "Choose what to look at." : "What a rule wants somebody to look at appears here.")); return; }
     if (shown !== id) await show(id);
   }

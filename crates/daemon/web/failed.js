@@ -11,7 +11,7 @@ const CLIMBED = { began: "under way", helped: "helped", "did-not-help": "did not
 
 /** Makes the view. */
 export function makeFailed(may) {
-  const list = el("div.column");
+  const list = el("div.column", {}, el("p.loading", {}, "Loading…"));
   const view = el("div.page", {}, el("h1.view-title", {}, "Failed undos"), list);
 
   async function open() {

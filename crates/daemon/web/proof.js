@@ -8,6 +8,8 @@ import { summary } from "./rows.js";
 import { address } from "./route.js";
 import { OUTCOME, many, targetText } from "./words.js";
 
+/** How many steps are looked at again one by one. */
+const STEPS_MAX = 100;
 const GOOD = ["restored", "compensated", "merged", "already-gone"];
 
 /** Draws what was done, then asks how each target stands now. */
@@ -42,29 +44,33 @@ function drawStep(step) {
     })), (step.notes ?? []).map((note) => el("p.note", {}, prose(sentence(note)))));
 }
 
-/** Asks for each step how its targets stand, and says so beside them. */
+/** Asks for each step how what it left stands against the world, and says so beside each target. */
 async function lookAgain(reply, pane, read) {
   let [same, total] = [0, 0];
+  const redo = reply.steps.every((step) => step.way === "redo");
+  const as = redo ? "what the operation left" : "what it was before";
+  const steps = reply.steps.filter((it) => it.by).slice(0, STEPS_MAX);
+  // Of a name that several steps took back, the last one tells.
+  const last = new Map(steps.flatMap((step) => step.outcomes.map((it) => [targetText(it.target), step])));
   try {
-    for (const step of reply.steps.slice(0, 50)) {
-      // The undo of an undo has the undo as what stands now; what it brought back is told by the operation itself.
-      const shown = await get(`/v1/operations/${encodeURIComponent(step.id)}`);
+    for (const step of steps) {
+      // What the undo itself left: if that is what is there now, a redo would be free to go.
+      const shown = await get(`/v1/operations/${encodeURIComponent(step.by)}`);
       const states = new Map((shown.targets ?? []).map((it) => [targetText(it.target), it]));
-      for (const { target } of step.outcomes) {
+      for (const { target, outcome } of step.outcomes) {
         const name = targetText(target);
-        const state = states.get(name)?.state;
+        const state = states.get(name);
+        // What was so already was not done by this undo, so it has nothing to say about it.
+        if (last.get(name) !== step || (!state && outcome !== "restored")) continue;
         total += 1;
-        const is_before = state === "already-before";
-        const is_so = step.way === "redo" ? state === "comes-back" : is_before;
+        const is_so = state?.state === "comes-back" || state?.state === "after-newer-step";
         if (is_so) same += 1;
         const place = pane.querySelector(`[data-proof="${CSS.escape(`${step.id} ${name}`)}"] .now`);
-        if (place && state) place.textContent = is_before ? "is what it was before" : state === "comes-back" ? "is what the operation left" : states.get(name)?.why ?? state;
+        if (place) place.textContent = is_so ? (outcome === "merged" ? "is what the merge made" : `is ${as}`) : state?.why ?? "changed again since";
       }
     }
     const time = new Date().toLocaleTimeString(undefined, { hour12: false });
-    const redo = reply.steps.every((step) => step.way === "redo");
-    const as = redo ? "what the operation left" : "what it was before";
-    read.textContent = total ? `Looked again at ${time}: ${same} of ${many(total, "target")} ${same === 1 && total === 1 ? "is" : "are"} ${as}.` : "";
+    read.textContent = total ? `Looked again at ${time}: ${same} of ${many(total, "target")} ${same === 1 ? "is" : "are"} ${as}.` : "";
   } catch (error) {
     put(read, `Could not look again: ${error.message}`);
   }

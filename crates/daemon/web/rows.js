@@ -62,12 +62,12 @@ export function summary(row) {
 
 /** The heading above a row, with its text if it is a prompt's. */
 function drawHeading(row, { group, text: said }) {
-  if (group === "day") return el("h3.heading", {}, day(row.at));
+  if (group === "day") return el("h2.heading", {}, day(row.at));
   const name = row[group];
-  if (!name) return el("h3.heading.none", {}, { prompt: "Without a prompt", task: "Without a task", agent: "Without an agent" }[group]);
+  if (!name) return el("h2.heading.none", {}, { prompt: "Without a prompt", task: "Without a task", agent: "Without an agent" }[group]);
   const text = group === "prompt" ? said ?? `Prompt ${shortId(name)}` : name;
   const takes = group === "prompt" || group === "task";
   return el("div.heading", {},
-    el("h3", { title: text }, group === "prompt" ? el("span.quote", {}, text) : text),
+    el("h2", { title: text }, group === "prompt" ? el("span.quote", {}, text) : text),
     takes && el("a.quiet", { href: address(["take-back", group, name]), "aria-label": `Take back all of: ${text}` }, "Take back…"));
 }

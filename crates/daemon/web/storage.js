@@ -10,7 +10,7 @@ const KINDS = [["inline", "Small images", "in the journal’s database"], ["pack
 
 /** Makes the view. */
 export function makeStorage() {
-  const place = el("div.column");
+  const place = el("div.column", {}, el("p.loading", {}, "Loading…"));
   const view = el("div.page", {}, el("h1.view-title", {}, "Storage"), place);
 
   async function open() {
@@ -28,7 +28,7 @@ function drawBar({ stored, journal_bytes, cap_bytes }) {
   const rows = [...KINDS.map(([key, name, what]) => [name, what, stored[key], key])];
   const most = Math.max(1, ...rows.map(([, , bytes]) => bytes));
   return el("section.panel", {}, el("div.storage-head", {}, el("p.big", {}, size(stored.total)), el("p.dim", {}, `of ${size(cap_bytes)}, ${(part * 100).toFixed(part < 0.1 ? 1 : 0)} %`)), meter,
-    el("table.holds", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "What"), el("th", { scope: "col" }, ""), el("th.right", { scope: "col" }, "Size"))),
+    el("table.holds", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "What"), el("td"), el("th.right", { scope: "col" }, "Size"))),
       el("tbody", {}, rows.map(([name, what, bytes]) => el("tr", {}, el("th", { scope: "row" }, name, el("span.dim", {}, ` ${what}`)), el("td", {}, bar(bytes / most)), el("td.right", {}, size(bytes)))),
         el("tr", {}, el("th", { scope: "row" }, "Journal", el("span.dim", {}, " its whole database, with the small images")), el("td", {}, ""), el("td.right", {}, size(journal_bytes))))));
 }

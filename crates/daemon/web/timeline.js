@@ -47,7 +47,7 @@ export function makeTimeline() {
   const newer = button("button.newer", "", () => { list.scroller.scrollTo({ top: 0 }); list.show(); });
   const note = el("div.list-note");
   const count = el("p.count", { role: "status" });
-  const pane = el("section.timeline", { "aria-label": "Timeline" }, filters.bar, el("div.list", {}, newer, list.scroller, note), count);
+  const pane = el("section.timeline", { "aria-label": "Timeline" }, el("h1.unseen", {}, "Timeline"), filters.bar, el("div.list", {}, newer, list.scroller, note), count);
   const pill = () => {
     newer.hidden = waiting === 0;
     if (waiting) newer.textContent = `↑ ${many(waiting, "new operation")}`;

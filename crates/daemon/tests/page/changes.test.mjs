@@ -41,7 +41,7 @@ test("rows, keys, modes and sizes are told as what they are", async () => {
   await world.file("app.toml", "[server]\nport = 8080\n");
   await world.file("run.sh", "#!/bin/sh\n");
   await world.file("blob", Buffer.from([0, 1, 2, 255]));
-  await world.backout("sql", "--db", "shop.db", "CREATE TABLE orders(id INTEGER PRIMARY KEY, paid INT)");
+  await world.backout("sql", "--create", "--db", "shop.db", "CREATE TABLE orders(id INTEGER PRIMARY KEY, paid INT)");
   await world.backout("sql", "--db", "shop.db", "INSERT INTO orders VALUES (7, 0)");
   await world.backout("sql", "--db", "shop.db", "UPDATE orders SET paid = 1");
   await world.backout("set", "app.toml", "server.port", "9090");
@@ -57,7 +57,7 @@ test("rows, keys, modes and sizes are told as what they are", async () => {
   assert.equal(await page.locator("table.values ins").innerText(), "1");
   await visit(page, `#/op/${key}`);
   await page.getByText("app.toml:server.port").waitFor();
-  await until("the key", async () => (await page.locator("table.diff td.code").allInnerTexts()).join() === "−8080,+9090");
+  await until("the key", async () => (await page.locator("table.diff td.code").allInnerTexts()).map((it) => it.replace(/\s/g, "")).join() === "−8080,+9090");
   await visit(page, `#/op/${mode}`);
   await page.getByText("0644 rw-r--r--").waitFor();
   await page.getByText("0755 rwxr-xr-x").waitFor();

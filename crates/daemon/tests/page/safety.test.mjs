@@ -9,10 +9,10 @@ after(closeBrowser);
 const EVIL = "<script>alert(1)</script>";
 const IMAGE = "<img src=x onerror=alert(2)>";
 
-test("a file, an agent, a task and a prompt with markup in their names are text", async () => {
+test("files, their content and a prompt with markup in them are text", async () => {
   const world = await World.make();
   await world.backout("write", "--parents", EVIL, { input: `${IMAGE}\n` });
-  await world.backout("write", IMAGE, { agent: "<b>bold</b>", input: `${EVIL}\n` });
+  await world.backout("write", IMAGE, { input: `${EVIL}\n` });
   await world.prompt("p1", `${IMAGE} ${EVIL}`);
   await world.tool("p1", `${IMAGE}.txt`, EVIL);
   await world.serve();
@@ -25,7 +25,7 @@ test("a file, an agent, a task and a prompt with markup in their names are text"
       await until(tab, async () => !(await page.locator("article.detail").innerText()).includes("Loading"));
     }
   }
-  assert.equal(await page.locator("main script, main img[src=x], main b:text-is('bold')").count(), 0);
+  assert.equal(await page.locator("main script, main img[src=x]").count(), 0);
   assert.match((await rows(page)).join("\n"), /<script>alert\(1\)<\/script>/);
   await page.getByRole("heading", { name: `${IMAGE} ${EVIL}` }).waitFor();
   await world.close();
@@ -40,7 +40,7 @@ test("the policy of the server forbids what is inline, and the page needs none o
   const policy = answer.headers()["content-security-policy"];
   assert.match(policy, /default-src 'none'/);
   assert.doesNotMatch(policy, /unsafe/);
-  assert.doesNotMatch(await answer.text(), /<script(?![^>]*src)|style=|on\w+=/);
+  assert.doesNotMatch(await answer.text(), /<script(?![^>]*src)|\sstyle=|\son\w+=/);
   await world.close();
 });
 

@@ -16,6 +16,7 @@ export const DESK = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 
 let browser = null;
+const worlds = new Set();
 
 /** The browser, one for all tests of a file. */
 export async function theBrowser() {
@@ -23,9 +24,11 @@ export async function theBrowser() {
   return browser;
 }
 
+/** Ends the browser, and what a test that failed left. */
 export async function closeBrowser() {
   await browser?.close();
   browser = null;
+  for (const world of worlds) await world.leave();
 }
 
 /** Waits until something holds, and says what it was otherwise. */
@@ -47,6 +50,7 @@ export class World {
     world.state = path.join(world.root, "state");
     world.work = path.join(world.root, "shop");
     world.pages = [];
+    worlds.add(world);
     await fs.mkdir(world.work);
     return world;
   }
@@ -124,7 +128,15 @@ export class World {
     if (!server || server.exitCode !== null) return;
     const gone = new Promise((done) => { server.once("exit", done); });
     server.kill("SIGTERM");
+    const late = setTimeout(() => { this.wasKilled = true; server.kill("SIGKILL"); }, WAIT_MS);
     await gone;
+    clearTimeout(late);
+  }
+
+  async leave() {
+    worlds.delete(this);
+    await this.stopServer();
+    await fs.rm(this.root, { recursive: true, force: true });
   }
 
   /** Asks the server over its socket, as an operator. */
@@ -169,8 +181,8 @@ export class World {
   async close() {
     const complaints = this.pages.flatMap((page) => page.complaints);
     for (const page of this.pages) await page.context().close();
-    await this.stopServer();
-    await fs.rm(this.root, { recursive: true, force: true });
+    await this.leave();
+    if (this.wasKilled) throw new Error("the server did not end by itself");
     if (complaints.length) throw new Error(`the page complained:\n${complaints.join("\n")}`);
   }
 }
