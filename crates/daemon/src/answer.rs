@@ -26,7 +26,6 @@ impl Failed {
             reply: None,
         }
     }
-
 }
 
 impl From<Report> for Failed {

@@ -130,7 +130,9 @@ impl App {
         of: &Arc<Semaphore>,
         what: &'static str,
     ) -> Result<OwnedSemaphorePermit, Failed> {
-        Arc::clone(of).try_acquire_owned().map_err(|_| too_many(what))
+        Arc::clone(of)
+            .try_acquire_owned()
+            .map_err(|_| too_many(what))
     }
 }
 

@@ -73,7 +73,10 @@ impl Words {
         let mut values = self.all(name).into_iter();
         match (values.next(), values.next()) {
             (value, None) => Ok(value),
-            (_, Some(_)) => Err(unreadable(&format!("`{name}`"), "it is given more than once")),
+            (_, Some(_)) => Err(unreadable(
+                &format!("`{name}`"),
+                "it is given more than once",
+            )),
         }
     }
 
@@ -85,9 +88,9 @@ impl Words {
         let Some(text) = self.text(name)? else {
             return Ok(None);
         };
-        let value = text.parse().map_err(|error: T::Err| {
-            unreadable(&format!("`{name}`"), &error.to_string())
-        })?;
+        let value = text
+            .parse()
+            .map_err(|error: T::Err| unreadable(&format!("`{name}`"), &error.to_string()))?;
         Ok(Some(value))
     }
 
@@ -107,14 +110,20 @@ impl Words {
         if (1..=most).contains(&limit) {
             return Ok(limit);
         }
-        Err(unreadable("`limit`", &format!("it is between 1 and {most}")))
+        Err(unreadable(
+            "`limit`",
+            &format!("it is between 1 and {most}"),
+        ))
     }
 
     /// Makes sure that nothing is left.
     pub(crate) fn end(self) -> Result<(), Failed> {
         match self.0.first() {
             None => Ok(()),
-            Some((name, _)) => Err(unreadable("the query", &format!("`{name}` is not known here"))),
+            Some((name, _)) => Err(unreadable(
+                "the query",
+                &format!("`{name}` is not known here"),
+            )),
         }
     }
 }
@@ -155,7 +164,12 @@ impl UndoBody {
     /// Says it to the engine.
     pub(crate) fn options(&self, diff: bool) -> Result<backout_engine::UndoOptions, Failed> {
         let on_conflict = match (self.merge, self.force) {
-            (true, true) => return Err(unreadable("the body", "`merge` and `force` exclude each other")),
+            (true, true) => {
+                return Err(unreadable(
+                    "the body",
+                    "`merge` and `force` exclude each other",
+                ));
+            }
             (true, false) => OnConflict::Merge,
             (false, true) => OnConflict::Force,
             (false, false) => OnConflict::Refuse,
@@ -181,7 +195,10 @@ pub(crate) fn selection(only: &[String], exclude: &[String]) -> Result<Selection
         for pattern in patterns {
             let elsewhere = Glob::elsewhere(pattern);
             if !pattern.starts_with('/') && elsewhere.is_none() {
-                return Err(unreadable(&format!("the pattern `{pattern}`"), "it is no absolute path and no key"));
+                return Err(unreadable(
+                    &format!("the pattern `{pattern}`"),
+                    "it is no absolute path and no key",
+                ));
             }
             globs.extend(elsewhere);
             if pattern.starts_with('/') {
@@ -225,5 +242,8 @@ pub(crate) async fn body<T: DeserializeOwned>(app: &App, body: Body) -> Result<T
 /// Says that something of the request cannot be read.
 pub(crate) fn unreadable(what: &str, why: &str) -> Failed {
     let report = Report::usage(format!("{what} cannot be read")).because(why);
-    Failed::with(StatusCode::BAD_REQUEST, report.next("see what is expected: `GET /openapi.json`"))
+    Failed::with(
+        StatusCode::BAD_REQUEST,
+        report.next("see what is expected: `GET /openapi.json`"),
+    )
 }

@@ -24,7 +24,14 @@ use crate::tokens::PREFIX;
 const PUBLIC: [&str; 4] = ["/openapi.json", "/healthz", "/enter", "/v1/session"];
 
 /// Names in a query that carry secrets elsewhere.
-const SECRETS: [&str; 6] = ["token", "access_token", "auth", "authorization", "code", "key_secret"];
+const SECRETS: [&str; 6] = [
+    "token",
+    "access_token",
+    "auth",
+    "authorization",
+    "code",
+    "key_secret",
+];
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; \
      connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -156,7 +163,9 @@ fn unauthenticated(why: &str) -> Failed {
 
 /// URLs end up in logs and histories: what is in one is no secret any more.
 fn no_secret_in(query: &str) -> Result<(), Failed> {
-    let mut pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let mut pairs = query
+        .split('&')
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let is_secret = pairs.any(|(name, value)| {
         SECRETS.contains(&name.to_ascii_lowercase().as_str()) || value.starts_with(PREFIX)
     });
@@ -192,12 +201,16 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<bool, Failed> {
     let of = |name: &str| headers.get(name).map(|it| it.to_str().unwrap_or("?"));
     let origin = of("origin");
     let is_ours = |origin: &str| {
-        let host = origin.strip_prefix(scheme).and_then(|it| it.strip_prefix("://"));
+        let host = origin
+            .strip_prefix(scheme)
+            .and_then(|it| it.strip_prefix("://"));
         host.is_some_and(|host| app.hosts.iter().any(|own| own == host))
     };
     let site = of("sec-fetch-site");
     let is_elsewhere = site.is_some_and(|site| !matches!(site, "same-origin" | "none"));
-    if origin.is_some_and(|origin| !is_ours(origin)) || is_elsewhere && of("sec-fetch-mode") != Some("navigate") {
+    if origin.is_some_and(|origin| !is_ours(origin))
+        || is_elsewhere && of("sec-fetch-mode") != Some("navigate")
+    {
         return Err(forbidden("a page from elsewhere sent it").into());
     }
     Ok(origin.is_some() || site == Some("same-origin"))
@@ -205,14 +218,20 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<bool, Failed> {
 
 /// Whoever can send this type from another page was asked by the browser first, and the answer was no.
 fn check_type(request: &Request) -> Result<(), Failed> {
-    let has_body = !matches!(*request.method(), Method::GET | Method::HEAD | Method::DELETE);
+    let has_body = !matches!(
+        *request.method(),
+        Method::GET | Method::HEAD | Method::DELETE
+    );
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.map(|kind| kind.to_str().unwrap_or_default());
     let is_json = kind.is_some_and(|kind| {
         let kind = kind.split(';').next().unwrap_or_default().trim();
         kind.eq_ignore_ascii_case("application/json")
     });
-    let is_empty = request.headers().get(header::CONTENT_LENGTH).is_none_or(|it| it == "0")
+    let is_empty = request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .is_none_or(|it| it == "0")
         && request.headers().get(header::TRANSFER_ENCODING).is_none();
     if !has_body || is_json || (is_empty && kind.is_none()) {
         return Ok(());

@@ -79,7 +79,11 @@ impl Caller {
             return Err(forbidden("the token is for another agent")
                 .next("leave `agent` out: it follows from the token"));
         }
-        let agent = if is_agent { self.agent.clone() } else { given.agent };
+        let agent = if is_agent {
+            self.agent.clone()
+        } else {
+            given.agent
+        };
         Ok(Context {
             agent,
             within: None,

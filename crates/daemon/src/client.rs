@@ -47,7 +47,12 @@ fn said(answer: &Value) -> Report {
     let text = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default();
     let mut report = Report::refused("the server gives no link").code(ErrorCode::NoServer);
     report = report.because(text("what").to_owned());
-    for why in answer.get("why").and_then(Value::as_array).into_iter().flatten() {
+    for why in answer
+        .get("why")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         report = report.because(why.as_str().unwrap_or_default().to_owned());
     }
     report

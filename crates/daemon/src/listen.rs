@@ -194,7 +194,9 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, Report> {
                 .next("take a free port with `--listen 127.0.0.1:0`, or name another one")
                 .next("do without with `--no-tcp`: the unix socket stays")
         } else {
-            report.because(error).next("name an address of this machine")
+            report
+                .because(error)
+                .next("name an address of this machine")
         }
     })
 }

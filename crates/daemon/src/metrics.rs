@@ -40,7 +40,11 @@ impl Metrics {
     /// Begins to count the journal at its end.
     pub(crate) fn beginning_at(last: u64) -> Self {
         let metrics = Self::default();
-        metrics.seen.lock().unwrap_or_else(PoisonError::into_inner).up_to = Some(Lsn(last));
+        metrics
+            .seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .up_to = Some(Lsn(last));
         metrics
     }
 
@@ -56,11 +60,31 @@ impl Metrics {
         self.of_journal(engine, &mut out)?;
         self.of_store(engine, &mut out)?;
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = answers.iter().map(|(code, count)| (format!("{{code=\"{code}\"}}"), *count));
-        family(&mut out, "backout_http_responses_total", "counter", "Answers, by status.", rows);
+        let rows = answers
+            .iter()
+            .map(|(code, count)| (format!("{{code=\"{code}\"}}"), *count));
+        family(
+            &mut out,
+            "backout_http_responses_total",
+            "counter",
+            "Answers, by status.",
+            rows,
+        );
         let requests = self.requests.load(Ordering::Relaxed);
-        one(&mut out, "backout_http_requests_total", "counter", "Requests.", requests);
-        one(&mut out, "backout_connections", "gauge", "Open connections.", connections);
+        one(
+            &mut out,
+            "backout_http_requests_total",
+            "counter",
+            "Requests.",
+            requests,
+        );
+        one(
+            &mut out,
+            "backout_connections",
+            "gauge",
+            "Open connections.",
+            connections,
+        );
         Ok(out)
     }
 
@@ -83,7 +107,10 @@ impl Metrics {
         });
         let about = "Operations since the server began, by verb and by what became of them.";
         family(out, "backout_operations_total", "counter", about, rows);
-        let rows = seen.undone.iter().map(|(outcome, count)| (format!("{{outcome=\"{outcome}\"}}"), *count));
+        let rows = seen
+            .undone
+            .iter()
+            .map(|(outcome, count)| (format!("{{outcome=\"{outcome}\"}}"), *count));
         let about = "Targets that were to be taken back since the server began, by outcome.";
         family(out, "backout_undo_targets_total", "counter", about, rows);
         Ok(())
@@ -92,22 +119,63 @@ impl Metrics {
     #[expect(clippy::unused_self, reason = "stands beside the others")]
     fn of_store(&self, engine: &Engine, out: &mut String) -> Result<(), EngineError> {
         let summary = engine.store().summary()?;
-        let rows = summary.operations.iter().map(|(status, count)| {
-            (format!("{{status=\"{}\"}}", status.as_str()), *count)
-        });
-        family(out, "backout_operations", "gauge", "Operations in the journal, by status.", rows);
+        let rows = summary
+            .operations
+            .iter()
+            .map(|(status, count)| (format!("{{status=\"{}\"}}", status.as_str()), *count));
+        family(
+            out,
+            "backout_operations",
+            "gauge",
+            "Operations in the journal, by status.",
+            rows,
+        );
         let stored = engine.store().stored_bytes()?;
-        let rows = [("inline", stored.inline), ("packs", stored.packs), ("depots", stored.slots)];
+        let rows = [
+            ("inline", stored.inline),
+            ("packs", stored.packs),
+            ("depots", stored.slots),
+        ];
         let rows = rows.map(|(part, bytes)| (format!("{{part=\"{part}\"}}"), bytes));
-        family(out, "backout_store_bytes", "gauge", "What the store holds.", rows.into_iter());
+        family(
+            out,
+            "backout_store_bytes",
+            "gauge",
+            "What the store holds.",
+            rows.into_iter(),
+        );
         let journal = engine.store().journal_bytes();
-        one(out, "backout_journal_bytes", "gauge", "The journal on the disk.", journal);
+        one(
+            out,
+            "backout_journal_bytes",
+            "gauge",
+            "The journal on the disk.",
+            journal,
+        );
         let cap = engine.settings().retention.store_bytes_max;
-        one(out, "backout_store_bytes_max", "gauge", "What the store may hold.", cap);
+        one(
+            out,
+            "backout_store_bytes_max",
+            "gauge",
+            "What the store may hold.",
+            cap,
+        );
         let pending = engine.store().proposals()?.len() as u64;
-        one(out, "backout_pending", "gauge", "Proposals that wait for a decision.", pending);
+        one(
+            out,
+            "backout_pending",
+            "gauge",
+            "Proposals that wait for a decision.",
+            pending,
+        );
         let failed = engine.store().failed()?.len() as u64;
-        one(out, "backout_failed", "gauge", "Undos that failed and that nobody solved.", failed);
+        one(
+            out,
+            "backout_failed",
+            "gauge",
+            "Undos that failed and that nobody solved.",
+            failed,
+        );
         arms(engine, out);
         Ok(())
     }
@@ -150,7 +218,11 @@ impl Seen {
             _ => return,
         };
         let is_over = matches!(status, "committed" | "aborted");
-        let verb = if is_over { self.verbs.remove(&id) } else { self.verbs.get(&id).cloned() };
+        let verb = if is_over {
+            self.verbs.remove(&id)
+        } else {
+            self.verbs.get(&id).cloned()
+        };
         let verb = verb.unwrap_or_else(|| "other".to_owned());
         *self.operations.entry((verb, status)).or_default() += 1;
     }
@@ -160,15 +232,27 @@ impl Seen {
 fn arms(engine: &Engine, out: &mut String) {
     const NAME: &str = "backout_arm_seconds";
     let times = engine.store().append_times();
-    let _written = writeln!(out, "# HELP {NAME} From asking for an arm to its record being on the disk.\n# TYPE {NAME} histogram");
+    let _written = writeln!(
+        out,
+        "# HELP {NAME} From asking for an arm to its record being on the disk.\n# TYPE {NAME} histogram"
+    );
     let mut below = 0;
     for (bound, count) in std::iter::zip(APPEND_BOUNDS_US, times.buckets) {
         below += count;
         let _written = writeln!(out, "{NAME}_bucket{{le=\"{}\"}} {below}", seconds(bound));
     }
     let (entries, total) = (times.entries, seconds(times.total_us));
-    let _written = writeln!(out, "{NAME}_bucket{{le=\"+Inf\"}} {entries}\n{NAME}_sum {total}\n{NAME}_count {entries}");
-    one(out, "backout_arm_syncs_total", "counter", "Syncs of the journal for arms.", times.commits);
+    let _written = writeln!(
+        out,
+        "{NAME}_bucket{{le=\"+Inf\"}} {entries}\n{NAME}_sum {total}\n{NAME}_count {entries}"
+    );
+    one(
+        out,
+        "backout_arm_syncs_total",
+        "counter",
+        "Syncs of the journal for arms.",
+        times.commits,
+    );
 }
 
 /// Writes microseconds as seconds.
@@ -177,7 +261,13 @@ fn seconds(micros: u64) -> String {
 }
 
 fn one(out: &mut String, name: &str, kind: &str, about: &str, value: u64) {
-    family(out, name, kind, about, std::iter::once((String::new(), value)));
+    family(
+        out,
+        name,
+        kind,
+        about,
+        std::iter::once((String::new(), value)),
+    );
 }
 
 fn family(

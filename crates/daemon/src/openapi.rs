@@ -94,7 +94,9 @@ fn schema_of(kind: Kind) -> Value {
         Kind::Text => json!({"type": "string", "minLength": 1}),
         Kind::Texts => json!({"type": "array", "items": {"type": "string", "minLength": 1}}),
         Kind::Flag => json!({"type": "boolean"}),
-        Kind::Number => json!({"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64}),
+        Kind::Number => {
+            json!({"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64})
+        }
         Kind::UpTo(most) => json!({"type": "integer", "minimum": 1, "maximum": most}),
         Kind::OneOf(words) => json!({"type": "string", "enum": words}),
     }
@@ -110,7 +112,14 @@ fn responses(endpoint: &Endpoint) -> Value {
         Answer::Events => json!({"text/event-stream": {"schema": {"type": "string"}}}),
         Answer::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
         Answer::Bytes => {
-            let kinds = ["application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/bmp", "image/webp"];
+            let kinds = [
+                "application/octet-stream",
+                "image/png",
+                "image/jpeg",
+                "image/gif",
+                "image/bmp",
+                "image/webp",
+            ];
             let content = kinds.map(|kind| (kind.to_owned(), json!({})));
             Value::Object(content.into_iter().collect())
         }
@@ -120,13 +129,19 @@ fn responses(endpoint: &Endpoint) -> Value {
     if content.is_null() {
         responses.insert("204".to_owned(), json!({"description": "Done."}));
     } else {
-        responses.insert("200".to_owned(), json!({"description": "Done.", "content": content}));
+        responses.insert(
+            "200".to_owned(),
+            json!({"description": "Done.", "content": content}),
+        );
     }
     let failed = json!({
         "description": "Not, or not wholly, done: what happened, why, and what to do next.",
         "content": {"application/json": {"schema": reference("failed")}},
     });
-    for status in ["400", "401", "403", "404", "405", "408", "409", "413", "415", "421", "429", "500", "503", "507"] {
+    for status in [
+        "400", "401", "403", "404", "405", "408", "409", "413", "415", "421", "429", "500", "503",
+        "507",
+    ] {
         responses.insert(status.to_owned(), failed.clone());
     }
     Value::Object(responses)

@@ -1,8 +1,8 @@
 //! What an agent sees and takes back: its own. Commands are narrowed before they are carried out, replies after.
 
 use backout_engine::{
-    Command, Context, Engine, EngineError, Filter, OperationRef, ProposalCommand, RedoWhat, Reply, StatusReport,
-    TaskCommand, UndoOptions, UndoWhat,
+    Command, Context, Engine, EngineError, Filter, OperationRef, ProposalCommand, RedoWhat, Reply,
+    StatusReport, TaskCommand, UndoOptions, UndoWhat,
 };
 use backout_model::{AgentId, Operation, OperationId};
 
@@ -27,7 +27,10 @@ pub(crate) fn narrow(
             own(engine, agent, from)?;
         }
         Command::Proposal(ProposalCommand::Show(proposal)) => {
-            let id = engine.store().resolve(proposal).map_err(EngineError::from)?;
+            let id = engine
+                .store()
+                .resolve(proposal)
+                .map_err(EngineError::from)?;
             let found = engine.store().proposal(id).map_err(EngineError::from)?;
             if found.is_some_and(|found| found.agent.as_ref() != Some(agent)) {
                 return Err(not_own(id));
@@ -45,14 +48,12 @@ pub(crate) fn narrow(
                 .into());
         }
         Command::Undo { what, options, .. } => {
-            return narrow_undo(engine, agent, context, what, options).and_then(|options| {
-                with_options(command, options)
-            });
+            return narrow_undo(engine, agent, context, what, options)
+                .and_then(|options| with_options(command, options));
         }
         Command::Redo { what, options, .. } => {
-            return narrow_redo(engine, agent, context, what, options).and_then(|options| {
-                with_options(command, options)
-            });
+            return narrow_redo(engine, agent, context, what, options)
+                .and_then(|options| with_options(command, options));
         }
         Command::Log(filter) => {
             if filter.agent.is_some() && filter.agent.as_ref() != Some(agent) {
@@ -170,7 +171,10 @@ pub(crate) fn own(
     agent: &AgentId,
     reference: &OperationRef,
 ) -> Result<(), Failed> {
-    let id = engine.store().resolve(reference).map_err(EngineError::from)?;
+    let id = engine
+        .store()
+        .resolve(reference)
+        .map_err(EngineError::from)?;
     let operation = engine.store().operation(id).map_err(EngineError::from)?;
     match operation {
         Some(operation) if operation.agent.as_ref() != Some(agent) => Err(not_own(id)),

@@ -6,9 +6,12 @@
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use backout_engine::{ErrorCode, Report};
 use rustix::fs::{FlockOperation, flock};
@@ -16,6 +19,10 @@ use serde::{Deserialize, Serialize};
 
 /// How long the name of a socket may be; longer ones go by the number of an open directory.
 const SOCKET_NAME_MAX: usize = 100;
+
+/// How often the lock is tried, and how long it takes in between.
+const LOOKS: u32 = 20;
+const LOOK_TIME: Duration = Duration::from_millis(10);
 
 /// Where the server of a store keeps its own.
 #[derive(Debug, Clone)]
@@ -96,11 +103,15 @@ impl Place {
         let failed = |error: io::Error| cannot(&self.directory, &error);
         self.prepare().map_err(failed)?;
         let lock = self.open("lock").map_err(failed)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Held { lock }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(self.served()),
-            Err(error) => Err(failed(error.into())),
+        // Whoever looks whether somebody serves has the lock for a moment.
+        for _ in 0..LOOKS {
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Held { lock }),
+                Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(LOOK_TIME),
+                Err(error) => return Err(failed(error.into())),
+            }
         }
+        Err(self.served())
     }
 
     /// Finds the server of this store, if one lives.
@@ -136,7 +147,10 @@ impl Place {
             if !found.file_type().is_socket() {
                 return Err(Report::refused("the server cannot listen")
                     .code(ErrorCode::NotListening)
-                    .because(format!("`{}` is no socket, and is left alone", path.display()))
+                    .because(format!(
+                        "`{}` is no socket, and is left alone",
+                        path.display()
+                    ))
                     .next("see what it is, and take it away"));
             }
             std::fs::remove_file(&path).map_err(|error| cannot(&path, &error))?;
@@ -165,7 +179,10 @@ impl Place {
             return with(&path);
         }
         let directory = File::open(&self.directory)?;
-        with(Path::new(&format!("/proc/self/fd/{}/socket", directory.as_raw_fd())))
+        with(Path::new(&format!(
+            "/proc/self/fd/{}/socket",
+            directory.as_raw_fd()
+        )))
     }
 }
 

@@ -78,9 +78,9 @@ pub(crate) fn need(command: &Command) -> Need {
             is_dry_run: false, ..
         }
         | Command::Doctor { repair: false, .. } => Need::Operate,
-        Command::Doctor { repair: true, .. } => {
-            Need::Nobody("a repair needs the store to itself: stop the server, then `backout doctor --repair`")
-        }
+        Command::Doctor { repair: true, .. } => Need::Nobody(
+            "a repair needs the store to itself: stop the server, then `backout doctor --repair`",
+        ),
         Command::Export { .. } => Need::Nobody("an export goes to a file: `backout export`"),
     }
 }

@@ -46,11 +46,7 @@ pub struct Options {
 }
 
 /// Serves a store until a signal says to end. `told` hears where, once it can be asked.
-pub fn serve(
-    engine: Engine,
-    options: Options,
-    told: impl FnOnce(&Serving),
-) -> Result<(), Report> {
+pub fn serve(engine: Engine, options: Options, told: impl FnOnce(&Serving)) -> Result<(), Report> {
     let place = Place::of(&engine.settings().state_dir);
     let held = place.hold()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -75,19 +71,29 @@ async fn run(
     let tokens = Tokens::of(place.clone());
     let tcp = open_tcp(&options, &tokens).await?;
     let unix = place.listen()?;
-    let unix = unix.set_nonblocking(true).and_then(|()| UnixListener::from_std(unix));
+    let unix = unix
+        .set_nonblocking(true)
+        .and_then(|()| UnixListener::from_std(unix));
     let unix = unix.map_err(|error| cannot(&place.socket(), &error))?;
     let (stop, stopped) = watch::channel(false);
     let last = last_place(&engine).unwrap_or_default();
     let (head, seen) = watch::channel(last);
     let lineage = options.lineage;
-    let (app, mounts) = make_app(engine, options, tokens, tcp.as_ref(), (seen, stopped.clone()), last);
+    let (app, mounts) = make_app(
+        engine,
+        options,
+        tokens,
+        tcp.as_ref(),
+        (seen, stopped.clone()),
+        last,
+    );
     let serving = Serving {
         pid: std::process::id(),
         socket: place.socket(),
         url: app.url.clone(),
     };
-    held.tell(&serving).map_err(|error| cannot(&place.socket(), &error))?;
+    held.tell(&serving)
+        .map_err(|error| cannot(&place.socket(), &error))?;
     let (alive, mut ended) = mpsc::channel(1);
     let door = Door::new(Arc::clone(&app), router(&app, mounts), stopped, alive);
     tokio::spawn(door.clone().listen_unix(unix, lineage));
@@ -129,9 +135,11 @@ async fn open_tcp(options: &Options, tokens: &Tokens) -> Result<Option<Tcp>, Rep
                 .because(why)
         };
         if options.tls.is_none() {
-            return Err(refused("without TLS anybody on the way could read tokens and contents")
-                .next("give a certificate with `--tls-cert FILE --tls-key FILE`")
-                .next("listen on loopback, and reach it through a tunnel"));
+            return Err(
+                refused("without TLS anybody on the way could read tokens and contents")
+                    .next("give a certificate with `--tls-cert FILE --tls-key FILE`")
+                    .next("listen on loopback, and reach it through a tunnel"),
+            );
         }
         if tokens.list()?.is_empty() {
             return Err(refused("there is no token, so nobody could ask anything")
@@ -141,7 +149,9 @@ async fn open_tcp(options: &Options, tokens: &Tokens) -> Result<Option<Tcp>, Rep
     let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
     let listener = bind(address).await?;
     let address = listener.local_addr().map_err(|error| {
-        Report::refused("the server cannot listen").code(ErrorCode::NotListening).because(error)
+        Report::refused("the server cannot listen")
+            .code(ErrorCode::NotListening)
+            .because(error)
     })?;
     Ok(Some(Tcp {
         listener,
@@ -195,10 +205,16 @@ fn hosts(named: &[String], address: Option<SocketAddr>, has_tls: bool) -> Vec<St
         return Vec::new();
     };
     let port = address.port();
-    let own = [address.ip().to_string(), "127.0.0.1".to_owned(), "localhost".to_owned()];
+    let own = [
+        address.ip().to_string(),
+        "127.0.0.1".to_owned(),
+        "localhost".to_owned(),
+    ];
     let six = [format!("[::1]:{port}")];
     let usual = if has_tls { 443 } else { 80 };
-    let names = own.into_iter().chain(named.iter().map(|it| it.to_ascii_lowercase()));
+    let names = own
+        .into_iter()
+        .chain(named.iter().map(|it| it.to_ascii_lowercase()));
     let mut all: Vec<String> = six.into_iter().collect();
     for name in names {
         all.push(format!("{name}:{port}"));

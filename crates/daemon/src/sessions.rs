@@ -47,7 +47,8 @@ impl Sessions {
     pub(crate) fn is_open(&self, secret: &str) -> bool {
         let digest = blake3::hash(secret.as_bytes());
         let open = living(&self.open);
-        open.iter().fold(false, |is_it, kept| is_it | (kept.digest == digest))
+        open.iter()
+            .fold(false, |is_it, kept| is_it | (kept.digest == digest))
     }
 
     /// Ends a session.

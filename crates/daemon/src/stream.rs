@@ -50,7 +50,10 @@ pub(crate) fn stream(slot: OwnedSemaphorePermit, patience: Duration) -> (Events,
         receiver,
         _slot: slot,
     });
-    (Events { sender, patience }, typed("text/event-stream", body))
+    (
+        Events { sender, patience },
+        typed("text/event-stream", body),
+    )
 }
 
 impl Events {
@@ -62,7 +65,8 @@ impl Events {
         data: &Value,
     ) -> Result<(), Gone> {
         let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
-        self.write(format!("{id}event: {event}\ndata: {data}\n\n")).await
+        self.write(format!("{id}event: {event}\ndata: {data}\n\n"))
+            .await
     }
 
     /// Sends a sign of life.

@@ -172,8 +172,7 @@ fn new_secret() -> Result<String, Report> {
 /// Makes 256 random bits, as text for URLs and cookies.
 pub(crate) fn random() -> Result<String, Report> {
     let mut bytes = [0; SECRET_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Report::refused("no secret can be made").because(error.to_string())
-    })?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Report::refused("no secret can be made").because(error.to_string()))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use backout_model::ports::{
-    AppendTimes, CheckSlots, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Journal, Lease, Leases,
-    Maintenance, OpenAct, OperationRef, Owners, PackSalvage, RefError, StoreSummary, StoredBytes,
-    Tell, VerifyReport, Workspace,
+    AppendTimes, CheckSlots, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Journal,
+    Lease, Leases, Maintenance, OpenAct, OperationRef, Owners, PackSalvage, RefError, StoreSummary,
+    StoredBytes, Tell, VerifyReport, Workspace,
 };
 use backout_model::{
     ActPlan, AgentId, Asked, CallKey, Checkpoint, CheckpointName, Dependency, DriverName, Effect,

@@ -14,6 +14,7 @@ use super::run::parse_time;
 use crate::accounts::user_name;
 use crate::failure::Failure;
 use crate::lineage;
+use crate::paths::absolute;
 use crate::session::{Session, now};
 use crate::state_dir::state_dir;
 
@@ -108,12 +109,18 @@ pub(crate) fn cmd_serve(session: &mut Session, args: ServeArgs) -> Result<(), Fa
 }
 
 fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
+    // A server is nowhere: what a request leaves relative must not depend on where it was started.
+    let state = state_dir(session.global.state_dir.as_deref())?;
+    session.global.state_dir = Some(absolute(&state)?);
+    let file = |file: Option<PathBuf>| file.map(|file| absolute(&file)).transpose();
+    let (certificate, key) = (file(args.tls_cert)?, file(args.tls_key)?);
     let engine = session.engine()?;
+    std::env::set_current_dir("/")
+        .map_err(|error| Report::refused("the server could not be started").because(error))?;
     let options = Options {
         listen: Some(args.listen).filter(|_| !args.no_tcp),
         hosts: args.hosts,
-        tls: Option::zip(args.tls_cert, args.tls_key)
-            .map(|(certificate, key)| Tls { certificate, key }),
+        tls: Option::zip(certificate, key).map(|(certificate, key)| Tls { certificate, key }),
         patience: Patience {
             answer: args.request_timeout,
             reader: args.reader_timeout,
@@ -131,10 +138,9 @@ fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
 
 /// Says how to start this program again, for the same store.
 pub(super) fn program(session: &Session) -> Result<Program, Failure> {
-    let path = std::env::current_exe().map_err(|error| {
-        Report::refused("the program does not know where it is").because(error)
-    })?;
-    let state = state_dir(session.global.state_dir.as_deref())?;
+    let path = std::env::current_exe()
+        .map_err(|error| Report::refused("the program does not know where it is").because(error))?;
+    let state = absolute(&state_dir(session.global.state_dir.as_deref())?)?;
     let words = vec![OsString::from("--state-dir"), state.into_os_string()];
     Ok(Program { path, words })
 }
@@ -147,7 +153,9 @@ fn tell(session: &mut Session, serving: &Serving) {
         let socket = serving.socket.display();
         let at = serving.url.as_ref().map(|url| format!("{url}\n"));
         let at = at.unwrap_or_default();
-        session.ui.print(&format!("serving at {at}unix socket {socket}\n"));
+        session
+            .ui
+            .print(&format!("serving at {at}unix socket {socket}\n"));
         session.ui.hint("open the page with `backout ui`");
     }
     session.ui.flush();
@@ -163,9 +171,13 @@ fn token(session: &mut Session, command: TokenCommand) -> Result<(), Failure> {
             if (role == Role::Agent) != agent.is_some() {
                 let report = Report::usage("no token was made");
                 let report = if role == Role::Agent {
-                    report.because("a token for an agent needs its name").next("name it with `--agent NAME`")
+                    report
+                        .because("a token for an agent needs its name")
+                        .next("name it with `--agent NAME`")
                 } else {
-                    report.because("only a token for an agent has a name").next("leave the name out, or take `--role agent`")
+                    report
+                        .because("only a token for an agent has a name")
+                        .next("leave the name out, or take `--role agent`")
                 };
                 return Err(report.into());
             }
@@ -175,14 +187,19 @@ fn token(session: &mut Session, command: TokenCommand) -> Result<(), Failure> {
                 session.ui.print_json(&told);
             } else {
                 session.ui.print(&format!("{secret}\n"));
-                session.ui.hint(&format!("keep it: it is not shown again. `backout serve token revoke {}` takes it back", token.id));
+                session.ui.hint(&format!(
+                    "keep it: it is not shown again. `backout serve token revoke {}` takes it back",
+                    token.id
+                ));
             }
         }
         TokenCommand::List => {
             let all = tokens.list()?;
             if session.ui.is_json() {
                 let all: Vec<_> = all.iter().map(as_json).collect();
-                session.ui.print_json(&json!({"reply": "tokens", "tokens": all}));
+                session
+                    .ui
+                    .print_json(&json!({"reply": "tokens", "tokens": all}));
             } else {
                 let lines: String = all.iter().map(line).collect();
                 session.ui.print(&lines);
@@ -191,7 +208,9 @@ fn token(session: &mut Session, command: TokenCommand) -> Result<(), Failure> {
         TokenCommand::Revoke { id } => {
             let token = tokens.revoke(&id)?;
             if session.ui.is_json() {
-                session.ui.print_json(&json!({"reply": "token-revoked", "id": token.id}));
+                session
+                    .ui
+                    .print_json(&json!({"reply": "token-revoked", "id": token.id}));
             } else {
                 session.ui.print(&format!("took back token {}\n", token.id));
             }
@@ -206,5 +225,10 @@ fn as_json(token: &Token) -> serde_json::Value {
 
 fn line(token: &Token) -> String {
     let agent = token.agent.as_ref().map(|agent| format!("  {agent}"));
-    format!("{}  {}{}\n", token.id, token.role, agent.unwrap_or_default())
+    format!(
+        "{}  {}{}\n",
+        token.id,
+        token.role,
+        agent.unwrap_or_default()
+    )
 }

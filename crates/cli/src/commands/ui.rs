@@ -89,7 +89,10 @@ fn start(session: &Session, place: &Place) -> Result<(), Failure> {
         .map_err(cannot)?;
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
-        if place.serving().is_some_and(|serving| serving.pid == child.id()) {
+        if place
+            .serving()
+            .is_some_and(|serving| serving.pid == child.id())
+        {
             return Ok(());
         }
         if has_ended(&mut child) {

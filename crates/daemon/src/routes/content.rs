@@ -53,7 +53,11 @@ pub(super) async fn content(
         let kind = kind_of(&bytes);
         let mut response = typed(kind, bytes);
         // Whatever it is, it is no page of ours.
-        let how = if kind == "application/octet-stream" { "attachment" } else { "inline" };
+        let how = if kind == "application/octet-stream" {
+            "attachment"
+        } else {
+            "inline"
+        };
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(how));
         Ok(response)

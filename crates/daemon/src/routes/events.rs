@@ -96,7 +96,10 @@ async fn next(app: &Arc<App>, caller: &Caller, place: Lsn) -> Option<(Lsn, Told)
             return Ok(None);
         };
         let mut told = Told::new();
-        if records.first().is_some_and(|first| first.lsn > place.next()) {
+        if records
+            .first()
+            .is_some_and(|first| first.lsn > place.next())
+        {
             told.push((None, "gap", object!({"after": place})));
         }
         for record in records {
@@ -129,7 +132,9 @@ fn tell(
         }
     }
     match &record.event {
-        Event::TaskBegin { task, agent: whose, .. } => {
+        Event::TaskBegin {
+            task, agent: whose, ..
+        } => {
             agent.clone_from(whose);
             also("task", object!(task));
         }

@@ -56,7 +56,13 @@ pub(super) async fn checkpoints(
     Who(caller): Who,
     uri: Uri,
 ) -> Result<Response, Failed> {
-    plain(app, caller, &uri, Command::Checkpoint(CheckpointCommand::List)).await
+    plain(
+        app,
+        caller,
+        &uri,
+        Command::Checkpoint(CheckpointCommand::List),
+    )
+    .await
 }
 
 pub(super) async fn pending(
@@ -73,7 +79,13 @@ pub(super) async fn proposal(
     Named(proposal): Named,
     uri: Uri,
 ) -> Result<Response, Failed> {
-    plain(app, caller, &uri, Command::Proposal(ProposalCommand::Show(proposal))).await
+    plain(
+        app,
+        caller,
+        &uri,
+        Command::Proposal(ProposalCommand::Show(proposal)),
+    )
+    .await
 }
 
 pub(super) async fn failed(

@@ -93,8 +93,10 @@ pub(super) async fn list(
         filter.agent = Some(own.clone());
     }
     let context = caller.context(Context::default())?;
-    app.work(&caller, context, move |engine, _| page(engine, filter, &sieve, limit))
-        .await
+    app.work(&caller, context, move |engine, _| {
+        page(engine, filter, &sieve, limit)
+    })
+    .await
 }
 
 /// Reads as much of the list as is asked for. `next` is where it goes on.
@@ -128,7 +130,9 @@ fn page(
             break;
         }
     }
-    Ok(json(&object!({"reply": "log", "operations": kept, "next": next})))
+    Ok(json(
+        &object!({"reply": "log", "operations": kept, "next": next}),
+    ))
 }
 
 /// Asks the engine for the list, as `log` does.

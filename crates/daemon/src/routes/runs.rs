@@ -63,7 +63,9 @@ pub(super) async fn run(
     let slot = App::slot(&app.runs, "too many commands run already")?;
     let child = command.spawn().map_err(|error| {
         let report = Report::refused("the command was not started").code(ErrorCode::NotStarted);
-        report.because(error).next("see whether the directory is there")
+        report
+            .because(error)
+            .next("see whether the directory is there")
     })?;
     let (events, response) = stream(slot, app.patience.reader);
     tokio::spawn(async move { attend(&app, child, &events).await });
@@ -109,7 +111,10 @@ fn command_of(app: &App, caller: &Caller, asked: &Asked) -> Result<Command, Fail
 /// Passes on what a command says until it has ended; ends it if nobody listens any more, or the server stops.
 async fn attend(app: &Arc<App>, mut child: Child, events: &Events) {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    let pid = child
+        .id()
+        .and_then(|pid| i32::try_from(pid).ok())
+        .and_then(Pid::from_raw);
     let passing = async {
         let out = pass_on(events, "stdout", stdout, false);
         let err = pass_on(events, "stderr", stderr, true);
@@ -183,7 +188,10 @@ async fn pass_on(
         line.extend_from_slice(read);
         // All but the last line is the command's own. That one may be ours; it is held until the end.
         let body = line.strip_suffix(b"\n").unwrap_or(&line);
-        let end = body.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let end = body
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         let passed: Vec<u8> = line.drain(..end).collect();
         send_up_to(events, name, &passed, &mut left).await;
         if line.len() > REPLY_BYTES_MAX {

@@ -32,13 +32,21 @@ pub(super) async fn link(
     let Nothing {} = body(&app, sent).await?;
     permit(&caller, Need::Operate)?;
     if caller.way != Way::Socket {
-        return Err(forbidden("a link to the page is only given to who comes by the unix socket")
-            .next("run `backout ui`")
-            .into());
+        return Err(
+            forbidden("a link to the page is only given to who comes by the unix socket")
+                .next("run `backout ui`")
+                .into(),
+        );
     }
     // An agent's own process must not become an operator by opening the page.
-    if caller.forebears.iter().any(|it| it.agent.is_some() || it.within.is_some()) {
-        return Err(forbidden("whoever asks was started by an agent, or inside of a command").into());
+    if caller
+        .forebears
+        .iter()
+        .any(|it| it.agent.is_some() || it.within.is_some())
+    {
+        return Err(
+            forbidden("whoever asks was started by an agent, or inside of a command").into(),
+        );
     }
     let Some(url) = &app.url else {
         return Err(Report::refused("there is no address for a browser")
@@ -79,7 +87,8 @@ pub(super) async fn leave(
 fn set_cookie(app: &App, secret: &str, seconds: u64) -> Result<Response<Body>, Failed> {
     let secure = if app.has_tls { "; Secure" } else { "" };
     let name = &app.cookie;
-    let text = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    let text =
+        format!("{name}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
     let value = HeaderValue::from_str(&text)
         .map_err(|error| Report::refused("no session was opened").because(error))?;
     let mut response = Response::new(Body::empty());

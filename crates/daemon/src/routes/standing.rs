@@ -22,7 +22,9 @@ pub(super) async fn status(
     uri: Uri,
 ) -> Result<Response, Failed> {
     Words::of(&uri)?.end()?;
-    let reply = app.command(&caller, Context::default(), Command::Status).await?;
+    let reply = app
+        .command(&caller, Context::default(), Command::Status)
+        .await?;
     Ok(json(&reply))
 }
 
@@ -32,7 +34,9 @@ pub(super) async fn verify(
     uri: Uri,
 ) -> Result<Response, Failed> {
     Words::of(&uri)?.end()?;
-    let reply = app.command(&caller, Context::default(), Command::Verify).await?;
+    let reply = app
+        .command(&caller, Context::default(), Command::Verify)
+        .await?;
     Ok(json(&reply))
 }
 
@@ -47,7 +51,10 @@ pub(super) async fn storage(
     app.work(&caller, context, |engine, _| {
         let store = engine.store();
         let told = backout_engine::EngineError::from;
-        let (summary, stored) = (store.summary().map_err(told)?, store.stored_bytes().map_err(told)?);
+        let (summary, stored) = (
+            store.summary().map_err(told)?,
+            store.stored_bytes().map_err(told)?,
+        );
         let statuses: serde_json::Map<_, _> = summary
             .operations
             .iter()

@@ -63,7 +63,11 @@ impl Engine {
         let Some(change) = sides.into_iter().find(|side| side.path == *path) else {
             return Ok(Err("the operation did not change that file".to_owned()));
         };
-        let was = if is_after { change.after } else { change.before };
+        let was = if is_after {
+            change.after
+        } else {
+            change.before
+        };
         let Some(was) = was.filter(Was::is_file) else {
             return Ok(Err("there was no file".to_owned()));
         };

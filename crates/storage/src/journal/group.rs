@@ -171,7 +171,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<Result<Lsn, StorageError>, StorageError> {
         let execute = |sql: &str| {
-            let done = transaction.prepare_cached(sql).and_then(|mut it| it.execute([]));
+            let done = transaction
+                .prepare_cached(sql)
+                .and_then(|mut it| it.execute([]));
             done.map(|_| ()).map_err(|error| self.named(error))
         };
         execute("SAVEPOINT one")?;

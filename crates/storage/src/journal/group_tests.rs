@@ -22,7 +22,9 @@ fn all_at_once(
     let append = |number: u64| {
         let place = node(&format!("/d/{number}"));
         let armed = Event::Intent(Box::new(intent(name(number), &[place])));
-        world.store.append(&Entry::of(vec![armed]), Durability::Power)
+        world
+            .store
+            .append(&Entry::of(vec![armed]), Durability::Power)
     };
     std::thread::scope(|scope| {
         let append = &append;
@@ -65,7 +67,11 @@ fn an_arm_that_does_not_fit_is_refused_alone() {
     let answers = all_at_once(&world, 8, |number| number.min(6) + 1);
     let refused = answers.iter().filter(|it| it.is_err()).count();
     assert_eq!(refused, 1, "{answers:?}");
-    assert!(answers.iter().any(|it| matches!(it, Err(StorageError::DuplicateId { .. }))));
+    assert!(
+        answers
+            .iter()
+            .any(|it| matches!(it, Err(StorageError::DuplicateId { .. })))
+    );
     let mut places: Vec<u64> = answers.into_iter().flatten().map(|lsn| lsn.0).collect();
     places.sort_unstable();
     assert_eq!(places, (1..=7).collect::<Vec<_>>(), "no place is left out");
