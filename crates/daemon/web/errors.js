@@ -22,7 +22,7 @@ export function drawNext(next) {
 export function drawReasons(reasons) {
   if (!reasons?.length) return null;
   return el("ul.reasons", {}, reasons.map((it) => el("li", {},
-    el("p.found", {}, prose(it.found), it.place && ` (line ${it.place.line}, column ${it.place.column})`, it.key && [" at ", el("code", {}, it.key)]),
+    el("p.found", {}, prose(sentence(it.found)), it.place && ` (line ${it.place.line}, column ${it.place.column})`, it.key && [" at ", el("code", {}, it.key)]),
     el("p.rule", {}, prose(it.rule)),
     it.remedy && el("p.remedy", {}, prose(it.remedy)))));
 }

@@ -7,7 +7,7 @@ import { drawError } from "./errors.js";
 import { drawGraph } from "./graph.js";
 import { hue } from "./rows.js";
 import { address, route } from "./route.js";
-import { STATE, STATUS, fullTime, many, shortId, shortSummary, size, targetText } from "./words.js";
+import { REASON, STATE, STATUS, fullTime, many, shortId, shortSummary, size, targetText } from "./words.js";
 
 const TABS = { changes: "Changes", graph: "Built on", facts: "Facts" };
 const IN_EFFECT = ["committed", "applied", "interrupted"];
@@ -137,7 +137,7 @@ function drawFacts({ operation: it, dependents, records, targets, compensation }
       line("Kept", it.retained ? "yes" : "no: its images were let go"),
       compensation && line("Answered by", compensation.compensation_action, ` (${compensation.status})`),
       it.undoes && line("Takes back", el("a", { href: address(["op", it.undoes]) }, shortId(it.undoes))),
-      it.depends_on.length > 0 && line("Built on", it.depends_on.map((each) => [el("a", { href: address(["op", each.on]) }, shortId(each.on)), ` ${each.reason} `])),
+      it.depends_on.length > 0 && line("Built on", it.depends_on.map((each) => [el("a", { href: address(["op", each.on]) }, shortId(each.on)), ` (${REASON[each.reason] ?? each.reason}) `])),
       dependents.length > 0 && line("Built on it", dependents.map((each) => [el("a", { href: address(["op", each]) }, shortId(each)), " "])),
       it.trigger && line("Set off by", [it.trigger.agent ?? it.trigger.rule ?? it.trigger.source, it.trigger.why].filter(Boolean).join(": ")),
       line("Process", `${it.owner.pid}`)),
