@@ -25,6 +25,16 @@ export class Feed {
     this.changed = changed;
     this.reading = null;
     this.stop = new AbortController();
+    if (Object.keys(asked).length === 0) this.count();
+  }
+
+  /** Asks how many there are in all: so long the list is, before it was read to its end. */
+  async count() {
+    try {
+      const { statuses } = await get("/v1/storage", this.stop.signal);
+      this.total = Object.values(statuses).reduce((sum, count) => sum + count, 0);
+      if (this.next) this.changed({ from: this.rows.length });
+    } catch { /* Then it grows as it is read. */ }
   }
 
   /** How many there are, as far as anybody knows. */
@@ -37,11 +47,10 @@ export class Feed {
   ensure(count) {
     if (this.rows.length >= count || this.next === null || this.reading || this.error) return;
     const limit = this.next === undefined ? FIRST : PAGE;
-    const path = `/v1/operations${query({ ...this.filters, before: this.next, limit, brief: true })}`;
+    const path = `/v1/operations${query({ ...this.filters, before: this.next, limit })}`;
     const from = this.rows.length;
     this.reading = get(path, this.stop.signal).then((reply) => {
       for (const operation of reply.operations) this.keep(operation);
-      if (Number.isInteger(reply.total)) this.total = Math.max(reply.total, this.rows.length);
       this.next = reply.next ?? null;
     }).catch((error) => {
       if (error.name !== "AbortError") this.error = error;

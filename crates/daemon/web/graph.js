@@ -12,7 +12,7 @@ import { REASON, STATUS, ago, shortId } from "./words.js";
 const ROW = 44;
 const LANE = 18;
 const LEFT = 16;
-const LIMIT = 300;
+const LIMIT = 500;
 
 /** Draws the graph around an operation. */
 export async function drawGraph(id, signal) {
@@ -21,7 +21,7 @@ export async function drawGraph(id, signal) {
     if (error.name === "AbortError") throw error;
     return drawError(error);
   }
-  return picture(reply, id);
+  return [reply.next && el("p.note", {}, `Only the newest ${LIMIT} of what hangs together with it are drawn.`), picture(reply, id)];
 }
 
 /** Tells for each node how it stands to the one in the middle. */

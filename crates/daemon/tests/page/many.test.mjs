@@ -27,6 +27,7 @@ async function server() {
     const url = new URL(request.url, "http://here");
     const json = (value) => { reply.setHeader("Content-Type", "application/json"); reply.end(JSON.stringify(value)); };
     if (url.pathname === "/v1/me") return json({ role: "operator", version: "0", state_dir: "/", read_only: false });
+    if (url.pathname === "/v1/storage") return json({ statuses: { committed: newest } });
     if (url.pathname === "/v1/prompts") return json({ prompts: [] });
     if (url.pathname === "/v1/status") return json({ proposals: [], unfinished: [], open_tasks: [] });
     if (url.pathname === "/v1/operations") {
@@ -35,7 +36,7 @@ async function server() {
       const operations = [];
       for (let number = before - 1; number > 0 && operations.length < limit; number -= 1) operations.push(operation(number));
       const last = operations.at(-1)?.place ?? 0;
-      return json({ reply: "log", operations, next: last > 1 ? last : null, total: newest });
+      return json({ reply: "log", operations, next: last > 1 ? last : null });
     }
     if (url.pathname === "/v1/events") {
       reply.writeHead(200, { "Content-Type": "text/event-stream" });
