@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 20] = [
+const NEEDED: [(&str, &str); 21] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -23,6 +23,7 @@ const NEEDED: [(&str, &str); 20] = [
     ("redis-server", "redis-server"),
     ("mariadbd", "mariadb-server"),
     ("openssl", "openssl"),
+    ("curl", "curl"),
     ("pdns_server", "pdns-server"),
     // It installs the coding agents into `target/agents`.
     ("npm", "npm"),
