@@ -66,7 +66,8 @@ function rowCells({ before, after, now }) {
 
 function drawFile(it, { id, sides, is_open }) {
   if (it.rows) {
-    return fold(it.where, `${many(it.rows.length, "row")} changed`, is_open, () => drawRows(it.rows));
+    const noun = /^https?:/.test(it.where) ? "resource" : "row";
+    return fold(it.where, `${many(it.rows.length, noun)} changed`, is_open, () => drawRows(it.rows, noun));
   }
   const { file } = it;
   const counts = file.added !== undefined && el("span.counts", {}, el("span.plus", {}, `+${file.added}`), " ", el("span.minus", {}, `−${file.removed}`));
@@ -105,7 +106,7 @@ function unshown(file) {
 }
 
 /** Draws the rows of a table, with the cells that changed marked. */
-function drawRows(rows) {
+function drawRows(rows, noun) {
   const names = [...new Set(rows.flatMap(({ cells }) => cells.flatMap((it) => Object.keys(it ?? {}))))];
   const show = (value) => (value === null ? "NULL" : typeof value === "string" ? value : JSON.stringify(value));
   const cell = ([before, after], name) => {
@@ -114,8 +115,8 @@ function drawRows(rows) {
     return el("td", {}, before && old !== undefined && el("del", {}, show(old)), before && after && " ", after && now !== undefined && el("ins", {}, show(now)));
   };
   const word = ([before, after]) => (before ? (after ? "updated" : "deleted") : "inserted");
-  return el("div.table-scroll", { tabindex: "0", role: "region", "aria-label": "Rows" }, el("table.values", {},
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "row"), names.map((name) => el("th", { scope: "col" }, name)), el("th", { scope: "col" }, "now"))),
+  return el("div.table-scroll", { tabindex: "0", role: "region", "aria-label": `${noun}s` }, el("table.values", {},
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, noun), names.map((name) => el("th", { scope: "col" }, name)), el("th", { scope: "col" }, "now"))),
     el("tbody", {}, rows.map(({ file, cells }) => el("tr", {},
       el("th", { scope: "row" }, (file.key ?? "").split(/[.:/]/).pop(), " ", el("span.dim", {}, word(cells))),
       names.map((name) => cell(cells, name)),

@@ -1,7 +1,7 @@
 // Undos that failed and wait for a person: what was tried, and what to do next.
 
 import { get, post } from "./api.js";
-import { button, el, prose, put, say } from "./dom.js";
+import { button, el, put, say } from "./dom.js";
 import { drawError, drawNext, sentence } from "./errors.js";
 import { address } from "./route.js";
 import { OUTCOME, fullTime, many, shortId, shortSummary, targetText } from "./words.js";
@@ -19,7 +19,7 @@ export function makeFailed(may) {
       const [reply, status] = await Promise.all([get("/v1/failed"), get("/v1/status")]);
       const waits = status.unfinished.filter((it) => it.status === "interrupted" || it.status === "in-doubt");
       put(list, reply.failed.length + waits.length === 0 && el("p.empty", {}, "Every undo came through. Nothing waits for you."),
-        reply.failed.map((it) => draw(it)), waits.map(drawInterrupted));
+        reply.failed.map((it) => draw(it)), waits.map((it) => drawInterrupted(it, may, open)));
     } catch (error) { put(list, drawError(error)); }
   }
 
@@ -50,8 +50,22 @@ export function makeFailed(may) {
   return { view, open };
 }
 
-function drawInterrupted(it) {
-  return el("article.panel", {}, el("h2", {}, el("a", { href: address(["op", it.id], {}) }, shortSummary(it.summary, it.targets)), " ", el("code.id", {}, shortId(it.id))),
-    el("p", {}, prose(it.status === "interrupted" ? `It was interrupted. Its work is kept: \`backout recover --keep ${shortId(it.id)}\` accepts it, \`backout recover --rollback ${shortId(it.id)}\` takes it back.` : "Nobody can tell whether it happened.")),
-    el("p.dim", {}, many(it.targets.length, "target")));
+/** A command that was interrupted: its work is there, and somebody has to say whether it stays. */
+function drawInterrupted(it, may, again) {
+  const card = el("article.panel");
+  const keep = async () => {
+    try {
+      await post("/v1/command", { context: {}, command: { command: "recover", with: { "by-hand": { operations: [it.id], decide: "keep" } } } });
+      say("Kept.");
+      await again();
+    } catch (error) {
+      card.querySelector(".report")?.remove();
+      card.append(drawError(error));
+    }
+  };
+  const is_interrupted = it.status === "interrupted";
+  return put(card, el("h2", {}, el("a", { href: address(["op", it.id], {}) }, shortSummary(it.summary, it.targets)), " ", el("code.id", {}, shortId(it.id))),
+    el("p", {}, is_interrupted ? "It was interrupted before it ended. What it did so far is kept, and waits for you." : "Nobody can tell whether it happened. Look at its targets, then decide."),
+    el("p.dim", {}, many(it.targets.length, "target")),
+    may() && el("div.act-line", {}, button("button.button.primary", "Keep what it did", keep), is_interrupted && el("a.button", { href: address(["op", it.id, "undo"], {}) }, "Undo…")));
 }

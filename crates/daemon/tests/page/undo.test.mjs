@@ -94,6 +94,23 @@ test("a preview that does not hold any more is not acted on", async () => {
   await world.close();
 });
 
+test("what a killed command did waits for a person, who keeps it", async () => {
+  const world = await World.make();
+  const child = world.start("run", "--", "sh", "-c", "echo half > work.txt; exec sleep 1000");
+  await until("the command wrote", () => world.has("work.txt"));
+  child.kill("SIGKILL");
+  await world.backout("recover");
+  await world.serve();
+  const page = await world.open({ hash: "#/failed" });
+  await page.getByText("It was interrupted before it ended.").waitFor();
+  await page.getByRole("button", { name: "Keep what it did" }).click();
+  await page.getByText("Nothing waits for you.").waitFor();
+  assert.equal(await world.read("work.txt"), "half\n");
+  const { operations } = await world.json("log");
+  assert.equal(operations.some((it) => it.status === "interrupted"), false);
+  await world.close();
+});
+
 test("an undo that failed is listed with what to do, and comes through when it can", async (t) => {
   const world = await World.make();
   const disk = `${world.root}/disk`;

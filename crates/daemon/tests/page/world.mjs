@@ -82,6 +82,11 @@ export class World {
     }
   }
 
+  /** Starts the program and does not wait for it. */
+  start(...words) {
+    return spawn(PROGRAM, words, { cwd: this.work, env: this.environment(), stdio: "ignore" });
+  }
+
   async json(...words) { return JSON.parse(await this.backout("--json", ...words)); }
 
   /** The id of the newest operation whose summary has this in it. */
