@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 19] = [
+const NEEDED: [(&str, &str); 21] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -23,9 +23,12 @@ const NEEDED: [(&str, &str); 19] = [
     ("redis-server", "redis-server"),
     ("mariadbd", "mariadb-server"),
     ("openssl", "openssl"),
+    ("curl", "curl"),
     ("pdns_server", "pdns-server"),
     // It installs the coding agents into `target/agents`.
     ("npm", "npm"),
+    // The page is looked at in it.
+    ("chromium", "chromium"),
 ];
 
 /// A file that the tests use, and the package that brings it.

@@ -15,6 +15,7 @@ mod peers;
 mod process;
 mod report;
 mod sandbox;
+mod serve;
 mod sizes;
 mod syncs;
 
@@ -50,6 +51,7 @@ fn measure() -> Result<(), Failure> {
         Some("against") => against::measure(place.path(), rest),
         Some("commands") => commands::measure(place.path(), rest),
         Some("--peers") => peers::measure(place.path(), rest),
+        Some("serve") => serve::measure(place.path(), rest),
         Some("long") => long::measure(place.path(), rest),
         Some(long::DIE) => long::die(rest),
         _ => measure_promises(place.path(), &chosen),

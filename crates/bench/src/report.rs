@@ -54,10 +54,11 @@ impl Report {
 }
 
 /// The sections, in the order of the document.
-const SECTIONS: [(&str, &str); 4] = [
+const SECTIONS: [(&str, &str); 5] = [
     ("promises", "What is promised"),
     ("commands", "Commands"),
     ("race", "The race"),
+    ("serve", "Many agents at one server"),
     ("long", "A long life"),
 ];
 

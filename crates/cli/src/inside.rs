@@ -171,6 +171,9 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
             args.only_looks(),
             "what protects an agent is decided outside",
         ),
+        Subcommand::Serve(_) | Subcommand::Ui(_) => {
+            Some("a server would do outside what is decided outside")
+        }
         Subcommand::Hook(_) => Some("what an agent does inside of a command is recorded already"),
         Subcommand::Recover(args) => unless(!args.decides(), DECIDES),
         Subcommand::Gc(args) => unless(

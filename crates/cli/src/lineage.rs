@@ -17,8 +17,17 @@ const DEPTH_MAX: usize = 256;
 
 /// Lists the processes above this one that can be looked at, the nearest first.
 pub(crate) fn forebears() -> Vec<Forebear> {
+    from(parent_of("self"))
+}
+
+/// Lists a process and those above it that can be looked at.
+pub(crate) fn of_process(pid: u32) -> Vec<Forebear> {
+    from(Some(pid))
+}
+
+fn from(first: Option<u32>) -> Vec<Forebear> {
     let mut found = Vec::new();
-    let mut at = parent_of("self");
+    let mut at = first;
     while let Some(pid) = at.filter(|pid| *pid > 1 && found.len() < DEPTH_MAX) {
         let pid_text = pid.to_string();
         at = parent_of(&pid_text);

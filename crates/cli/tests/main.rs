@@ -127,6 +127,8 @@ mod redis;
 mod replies;
 #[path = "suite/replies_elsewhere.rs"]
 mod replies_elsewhere;
+#[path = "suite/replies_serving.rs"]
+mod replies_serving;
 #[path = "suite/run.rs"]
 mod run;
 #[path = "suite/schema.rs"]

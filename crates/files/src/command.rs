@@ -46,7 +46,7 @@ pub struct Limits {
 }
 
 /// Is asked whether a file above the limit may be written without an undo.
-pub type Ask = Box<dyn FnMut(&TargetPath, u64) -> bool>;
+pub type Ask = Box<dyn FnMut(&TargetPath, u64) -> bool + Send>;
 
 /// What stood at some names before somebody wrote them unwatched, as the recipe of an operation keeps it.
 #[derive(Debug)]

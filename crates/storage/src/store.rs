@@ -15,6 +15,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::home::{Copied, Home};
 use crate::host::Guest;
+use crate::journal::Group;
 use crate::room;
 use crate::schema::{CREATE, FORMAT, MIGRATIONS, NOTE_READER};
 use crate::state_dir::{CAPTURES, CONTENTS, DEPOT, STAGING};
@@ -56,6 +57,8 @@ pub struct Store {
     guest: Option<Guest>,
     /// Whose recipes somebody understands.
     pub(crate) drivers: Mutex<BTreeSet<DriverName>>,
+    /// Who appends durably at this moment.
+    pub(crate) group: Group,
 }
 
 impl Store {
@@ -135,6 +138,7 @@ impl Store {
             home: Mutex::new(Home::default()),
             guest: None,
             drivers: Mutex::default(),
+            group: Group::default(),
         }
     }
 

@@ -38,12 +38,14 @@ mod rollback;
 mod rollout;
 mod run;
 mod sandbox;
+mod serve;
 mod set;
 mod show;
 pub(crate) mod sql;
 mod status;
 mod task;
 mod try_;
+mod ui;
 pub(crate) mod undo;
 mod unset;
 mod verify;
@@ -101,6 +103,8 @@ pub(crate) enum Subcommand {
     Commit(commit::CommitArgs),
     Task(task::TaskArgs),
     Checkpoint(checkpoint::CheckpointArgs),
+    Serve(serve::ServeArgs),
+    Ui(ui::UiArgs),
     Init(init::InitArgs),
     Hook(hook::HookArgs),
     Recover(recover::RecoverArgs),
@@ -182,7 +186,8 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
     }
     // A command that runs another one hands signals on to it.
     let runs = match &command {
-        Subcommand::Run(_) | Subcommand::Try(_) => true,
+        // A server ends what is under way, and does not put it back.
+        Subcommand::Run(_) | Subcommand::Try(_) | Subcommand::Serve(_) => true,
         Subcommand::Sandbox(args) => args.runs(),
         _ => false,
     };
@@ -230,6 +235,8 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Commit(args) => commit::cmd_commit(session, args),
         Subcommand::Task(args) => task::cmd_task(session, args),
         Subcommand::Checkpoint(args) => checkpoint::cmd_checkpoint(session, args),
+        Subcommand::Serve(args) => serve::cmd_serve(session, args),
+        Subcommand::Ui(args) => ui::cmd_ui(session, &args),
         Subcommand::Init(args) => init::cmd_init(session, &args),
         Subcommand::Hook(args) => hook::cmd_hook(session, &args),
         Subcommand::Recover(args) => recover::cmd_recover(session, &args),

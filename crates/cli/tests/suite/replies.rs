@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use crate::replies_elsewhere::{
     asking_servers, calling, in_a_sandbox, in_databases, keeping_directories,
 };
+use crate::replies_serving::serving;
 use crate::schema::Schema;
 use crate::world::{Ran, World};
 
@@ -33,7 +34,7 @@ const WIDEST: u64 = (1 << 53) - 1;
 const WITHOUT: [&str; 4] = ["completions", "hook", "man", "notice"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 11] = [
+const OWN: [&str; 16] = [
     "agent",
     "called",
     "classified",
@@ -41,9 +42,14 @@ const OWN: [&str; 11] = [
     "config-shown",
     "database",
     "databases",
+    "page",
     "redis",
     "rows",
+    "serving",
     "synced",
+    "token",
+    "token-revoked",
+    "tokens",
     "unenrolled",
 ];
 
@@ -195,6 +201,7 @@ fn every_reply_is_as_the_schema_says() {
     asking_servers(&mut judge);
     in_databases(&mut judge);
     calling(&mut judge);
+    serving(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {
         let name = command.get_name();

@@ -50,6 +50,41 @@ impl Engine {
         Ok(Diff { id, files })
     }
 
+    /// Reads one side of a file that an operation changed; the inner error says why there are no bytes.
+    pub fn side_of(
+        &self,
+        reference: &OperationRef,
+        path: &TargetPath,
+        is_after: bool,
+        bytes_max: u64,
+    ) -> Result<Result<Vec<u8>, String>, EngineError> {
+        let operation = self.told_by(reference)?;
+        let sides = self.sides_of(&self.store.effect(operation.id)?)?;
+        let Some(change) = sides.into_iter().find(|side| side.path == *path) else {
+            return Ok(Err("the operation did not change that file".to_owned()));
+        };
+        let was = if is_after {
+            change.after
+        } else {
+            change.before
+        };
+        let Some(was) = was.filter(Was::is_file) else {
+            return Ok(Err("there was no file".to_owned()));
+        };
+        let shown = match self.files.read(&was, bytes_max)? {
+            Shown::Lost(why) => match self.kept_later(&operation, path, &was)? {
+                Some(found) => self.files.read(&found, bytes_max)?,
+                None => Shown::Lost(why),
+            },
+            shown => shown,
+        };
+        Ok(match shown {
+            Shown::Bytes(bytes) => Ok(bytes),
+            Shown::TooMany => Err("it is too large".to_owned()),
+            Shown::Lost(why) => Err(why),
+        })
+    }
+
     /// Finds an operation whose recipe tells what it changed. That of a command does not before the command has ended.
     pub(crate) fn told_by(&self, reference: &OperationRef) -> Result<Operation, EngineError> {
         let id = self.store.resolve(reference)?;

@@ -30,6 +30,8 @@ pub struct Filter {
     pub group: Option<OperationId>,
     /// Only those that are in the journal after this place.
     pub after: Option<Lsn>,
+    /// Only those that are in the journal before this place.
+    pub before: Option<Lsn>,
     /// Only those that were done, or brought back, after this place.
     pub placed_after: Option<Lsn>,
     /// At most this many.

@@ -40,6 +40,11 @@ pub trait Maintenance {
     /// Learns the size of kept inodes that nobody looked at yet.
     fn measure_new_slots(&self) -> Result<(), StorageError>;
 
+    /// Tells how appends went that survive a loss of power, since the store was opened by this process.
+    fn append_times(&self) -> AppendTimes {
+        AppendTimes::default()
+    }
+
     /// Lets go of what is past its retention and removes what nobody needs.
     fn gc(&self, request: &GcRequest, progress: &mut Tell<'_>) -> Result<GcReport, StorageError>;
 
@@ -87,6 +92,24 @@ pub struct StoreSummary {
     pub records: u64,
     /// Targets being written right now.
     pub leases: u64,
+}
+
+/// Up to how many microseconds an append took, by bucket of [`AppendTimes`].
+pub const APPEND_BOUNDS_US: [u64; 10] = [
+    250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000, 2_500_000,
+];
+
+/// How appends went that survive a loss of power.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AppendTimes {
+    /// How many there were, whatever became of them.
+    pub entries: u64,
+    /// How many transactions they shared: each is one sync.
+    pub commits: u64,
+    /// How long all of them took together, from the call to the answer.
+    pub total_us: u64,
+    /// How many took at most [`APPEND_BOUNDS_US`] and more than the bound before.
+    pub buckets: [u64; APPEND_BOUNDS_US.len()],
 }
 
 /// How many bytes the store holds. Records and the database's own overhead are not counted.

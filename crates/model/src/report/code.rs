@@ -137,6 +137,16 @@ codes! {
     ConfigSyntax = "config-syntax": "A config file is not what its format allows.",
     ConfigKey = "config-key": "A key of a config file cannot be edited as asked.",
     ConfigValue = "config-value": "A value does not fit a key of a config file, or its type is not clear.",
+    Unauthenticated = "unauthenticated": "The server does not know who asks.",
+    Forbidden = "forbidden": "Who asks may not ask this of the server.",
+    UnknownRoute = "unknown-route": "The server has no such route.",
+    TooLarge = "too-large": "The request is larger than the server takes.",
+    TooMany = "too-many": "The server has too much to do at this moment.",
+    TimedOut = "timed-out": "The server did not wait any longer for the answer.",
+    Stopping = "stopping": "The server is about to end.",
+    Served = "served": "Another process serves the store.",
+    NotListening = "not-listening": "The server cannot listen there.",
+    NoServer = "no-server": "No server answers.",
     DriverFailed = "driver-failed": "A driver could not do it, in no way that has a word of its own.",
 }
 

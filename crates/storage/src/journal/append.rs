@@ -12,6 +12,9 @@ use crate::{StorageError, Store, contents};
 impl Append for Store {
     fn append(&self, entry: &Entry, durability: Durability) -> Result<Lsn, StorageError> {
         let now = self.clock.now();
+        if durability == Durability::Power {
+            return self.append_together(entry, now);
+        }
         self.write(durability, |transaction| {
             self.append_in(transaction, entry, now)
         })

@@ -11,6 +11,7 @@ mod append;
 mod dependency;
 mod export;
 mod gaps;
+mod group;
 mod lease;
 mod open_acts;
 mod project;
@@ -29,9 +30,12 @@ mod verify;
 #[cfg(test)]
 mod damage_tests;
 #[cfg(test)]
+mod group_tests;
+#[cfg(test)]
 pub(crate) mod tests;
 
 pub use verify::slot_is_gone;
 
+pub(crate) use group::Group;
 pub(crate) use project::{Mode, project};
 pub(crate) use rows::{id_from_sql, id_to_sql, key_from_sql, lsn_from_sql};

@@ -558,6 +558,9 @@ pub(super) fn condition_of(filter: &Filter) -> (String, Vec<Value>) {
     if let Some(after) = filter.after {
         also("lsn > ?", &mut vec![lsn_to_sql(after).into()]);
     }
+    if let Some(before) = filter.before {
+        also("lsn < ?", &mut vec![lsn_to_sql(before).into()]);
+    }
     if let Some(after) = filter.placed_after {
         also("place > ?", &mut vec![lsn_to_sql(after).into()]);
     }

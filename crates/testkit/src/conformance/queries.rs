@@ -48,6 +48,9 @@ pub fn the_log_is_filtered(world: &World) {
     assert_eq!(listed(world, &Filter { group, ..any() }), [id(3)]);
     let after = Some(Lsn(1));
     assert_eq!(listed(world, &Filter { after, ..any() }), [id(3), id(2)]);
+    let newest = world.store.operation(id(3)).expect("an answer");
+    let before = newest.map(|newest| newest.lsn);
+    assert_eq!(listed(world, &Filter { before, ..any() }), [id(2), id(1)]);
     let limit = Some(1);
     assert_eq!(listed(world, &Filter { at, limit, ..any() }), [id(3)]);
     // What came back is done anew.

@@ -313,6 +313,7 @@ fn is_meant(row: &Row, filter: &Filter) -> bool {
             .is_none_or(|it| operation.prompt.as_ref() == Some(it))
         && filter.group.is_none_or(|it| operation.group == Some(it))
         && filter.after.is_none_or(|after| operation.lsn > after)
+        && filter.before.is_none_or(|before| operation.lsn < before)
         && filter
             .placed_after
             .is_none_or(|after| operation.place > after)

@@ -1,0 +1,17 @@
+//! `backout serve` as the built program, asked over real sockets.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and may say what it counted"
+)]
+
+mod api;
+mod door;
+mod events;
+mod fuzzed;
+mod life;
+mod roles;
+mod world;

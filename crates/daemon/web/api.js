@@ -1,0 +1,78 @@
+// Calls of the server. The token of the session stays in memory; after a reload there is the cookie, which no script can read.
+// A browser that blocks both still works until the page is left.
+
+let token = null;
+
+/** What the server answered that was no success: the report of the program, as it is. */
+export class Refused extends Error {
+  constructor(status, report) {
+    super(report.what ?? `the server answered ${status}`);
+    this.status = status;
+    this.report = report;
+  }
+}
+
+function headers(more = {}) {
+  return token ? { Authorization: `Bearer ${token}`, ...more } : more;
+}
+
+/** Makes a query of what is set; lists are repeated. */
+export function query(fields) {
+  const pairs = new URLSearchParams();
+  for (const [key, value] of Object.entries(fields)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      if (each !== undefined && each !== null && each !== "" && each !== false) pairs.append(key, each);
+    }
+  }
+  const text = pairs.toString();
+  return text ? `?${text}` : "";
+}
+
+async function call(path, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, { credentials: "same-origin", cache: "no-store", redirect: "error", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, { code: "unreachable", what: "the server does not answer", why: [],
+      next: [{ text: "start it again with `backout serve`, or `backout ui`" }] });
+  }
+  if (answer.ok) return answer;
+  let report = null;
+  try { report = await answer.json(); } catch { /* No JSON: said below. */ }
+  throw new Refused(answer.status, report ?? { code: "broken", what: `the server answered ${answer.status}`, why: [], next: [] });
+}
+
+/** Asks for JSON. */
+export async function get(path, signal) {
+  return (await call(path, { headers: headers(), signal })).json();
+}
+
+/** Asks for bytes. */
+export async function bytes(path, signal) {
+  return (await call(path, { headers: headers(), signal })).blob();
+}
+
+/** Asks the server to do something. */
+export async function post(path, body = {}) {
+  const options = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
+  const answer = await call(path, options);
+  return answer.status === 204 ? null : answer.json();
+}
+
+/** Opens a stream of events; the caller reads its body. */
+export function stream(path, last, signal) {
+  const more = { Accept: "text/event-stream" };
+  if (last !== null) more["Last-Event-ID"] = String(last);
+  return call(path, { headers: headers(more), signal });
+}
+
+/** Takes the one-time code out of the address and opens a session with it. */
+export async function enter() {
+  const code = /^#(?:code=)?([A-Za-z0-9_-]{16,})$/.exec(location.hash)?.[1];
+  if (!code) return;
+  // The code is gone from the address before anything else can read it, and from the history as well.
+  history.replaceState(null, "", "/#/");
+  const session = await post("/v1/session", { code });
+  token = session?.token ?? null;
+}
