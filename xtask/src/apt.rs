@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 19] = [
+const NEEDED: [(&str, &str); 20] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -24,6 +24,7 @@ const NEEDED: [(&str, &str); 19] = [
     ("mariadbd", "mariadb-server"),
     ("openssl", "openssl"),
     ("pdns_server", "pdns-server"),
+    ("tmux", "tmux"),
     // It installs the coding agents into `target/agents`.
     ("npm", "npm"),
 ];

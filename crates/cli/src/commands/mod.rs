@@ -23,6 +23,7 @@ mod init;
 mod ln;
 mod log;
 mod man;
+mod mcp;
 mod merge;
 mod mkdir;
 mod mv;
@@ -102,6 +103,7 @@ pub(crate) enum Subcommand {
     Task(task::TaskArgs),
     Checkpoint(checkpoint::CheckpointArgs),
     Init(init::InitArgs),
+    Mcp(mcp::McpArgs),
     Hook(hook::HookArgs),
     Recover(recover::RecoverArgs),
     Verify(verify::VerifyArgs),
@@ -182,8 +184,11 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
     }
     // A command that runs another one hands signals on to it.
     let runs = match &command {
-        Subcommand::Run(_) | Subcommand::Try(_) => true,
+        // What serves others ends what it started when it is ended itself.
+        Subcommand::Run(_) | Subcommand::Try(_) | Subcommand::Mcp(_) => true,
         Subcommand::Sandbox(args) => args.runs(),
+        // Who has the terminal hears its signals.
+        Subcommand::Log(args) => args.is_interactive(),
         _ => false,
     };
     if !runs {
@@ -231,6 +236,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Task(args) => task::cmd_task(session, args),
         Subcommand::Checkpoint(args) => checkpoint::cmd_checkpoint(session, args),
         Subcommand::Init(args) => init::cmd_init(session, &args),
+        Subcommand::Mcp(args) => mcp::cmd_mcp(session, args),
         Subcommand::Hook(args) => hook::cmd_hook(session, &args),
         Subcommand::Recover(args) => recover::cmd_recover(session, &args),
         Subcommand::Verify(args) => verify::cmd_verify(session, &args),
