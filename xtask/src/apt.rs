@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 21] = [
+const NEEDED: [(&str, &str); 22] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -25,6 +25,7 @@ const NEEDED: [(&str, &str); 21] = [
     ("openssl", "openssl"),
     ("curl", "curl"),
     ("pdns_server", "pdns-server"),
+    ("tmux", "tmux"),
     // It installs the coding agents into `target/agents`.
     ("npm", "npm"),
     // The page is looked at in it.

@@ -12,6 +12,9 @@ pub(crate) const AGENT: &str = "BACKOUT_AGENT";
 /// The task that writes belong to; `--task` wins over it.
 pub(crate) const TASK: &str = "BACKOUT_TASK";
 
+/// The only directories that may be written in, with colons between them; what serves an agent sets it for the programs that it starts.
+pub(crate) const WITHIN: &str = "BACKOUT_WITHIN";
+
 /// The running command that a program is part of; `backout run` sets it.
 pub(crate) const RUN: &str = backout_engine::RUN_VARIABLE;
 

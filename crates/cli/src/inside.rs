@@ -140,7 +140,6 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         | Subcommand::Batch(_)
         | Subcommand::Restore(_)
         | Subcommand::Checkpoint(_)
-        | Subcommand::Log(_)
         | Subcommand::Show(_)
         | Subcommand::Diff(_)
         | Subcommand::Status(_)
@@ -149,6 +148,10 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         | Subcommand::Config(_)
         | Subcommand::Verify(_)
         | Subcommand::Completions(_) => None,
+        Subcommand::Log(args) => unless(
+            !args.is_interactive(),
+            "who does it outside does not have your terminal",
+        ),
         Subcommand::Run(args) => args.not_from_inside(),
         Subcommand::Undo(args) => unless(!args.takes_others(), OTHERS),
         Subcommand::Redo(args) => unless(!args.takes_others(), OTHERS),
@@ -174,6 +177,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         Subcommand::Serve(_) | Subcommand::Ui(_) => {
             Some("a server would do outside what is decided outside")
         }
+        Subcommand::Mcp(_) => Some("who is served writes outside of the command"),
         Subcommand::Hook(_) => Some("what an agent does inside of a command is recorded already"),
         Subcommand::Recover(args) => unless(!args.decides(), DECIDES),
         Subcommand::Gc(args) => unless(

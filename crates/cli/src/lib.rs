@@ -11,6 +11,7 @@ mod advice;
 mod agents;
 mod args;
 mod batch;
+mod browse;
 mod commands;
 mod databases;
 mod drivers;

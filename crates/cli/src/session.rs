@@ -1,5 +1,6 @@
 //! One run of the command: who asks, where the state is, and how the answer is shown.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use backout_capture::live::Guest;
@@ -10,7 +11,7 @@ use backout_engine::{
     Call, Command, Context, Engine, EngineError, ErrorCode, Forebear, Reply, Report, Settings,
     SystemClock, Typed, UndoReport, WriteRequest,
 };
-use backout_gates::{Content, Hooks, Irreversible, Keeper, Paths, Watches, WaveProbe};
+use backout_gates::{Content, Hooks, Irreversible, Keeper, Paths, Watches, WaveProbe, Within};
 use backout_model::ports::{Clock as _, Progress};
 use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
@@ -54,6 +55,8 @@ pub(crate) struct Session {
     within: Option<OperationId>,
     /// Whom we descend from, if that is asked for.
     forebears: Vec<Forebear>,
+    /// The only directories that may be written in; empty for everywhere.
+    pub(crate) confined_to: Vec<PathBuf>,
     /// What is known of the caller, if it is inside of a command and this is done for it.
     pub(crate) asked: Option<Guest>,
     bar: Arc<Bar>,
@@ -81,6 +84,7 @@ impl Session {
             words: None,
             within: None,
             forebears: Vec::new(),
+            confined_to: Vec::new(),
             asked,
             bar,
         }
@@ -101,6 +105,9 @@ impl Session {
             .cap
             .map_or_else(|| from_environment(env_vars::CAP_BYTES, parse_size), good)?;
         self.within = from_environment(env_vars::RUN, str::parse)?;
+        if let Some(within) = std::env::var_os(env_vars::WITHIN).filter(|value| !value.is_empty()) {
+            self.confined_to = std::env::split_paths(&within).collect();
+        }
         self.retention.store_bytes_max = cap.unwrap_or(self.retention.store_bytes_max);
         self.cap = cap;
         Ok(())
@@ -108,7 +115,13 @@ impl Session {
 
     /// Opens the engine.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        let settings = self.settings()?;
+        self.engine_told_to(Arc::clone(&self.bar) as Arc<dyn Progress>)
+    }
+
+    /// The same, for somebody else who wants to know how far long work is.
+    pub(crate) fn engine_told_to(&self, progress: Arc<dyn Progress>) -> Result<Engine, Failure> {
+        let mut settings = self.settings()?;
+        settings.progress = Some(progress);
         let mut engine = if self.needs_no_store {
             Engine::open_to_look(settings, local)?
         } else {
@@ -157,6 +170,12 @@ impl Session {
             Arc::new(Watches::new(Arc::clone(&paths))),
             Arc::new(Irreversible),
         ];
+        if !self.confined_to.is_empty() {
+            let temporary = temporary_directories();
+            settings
+                .gates
+                .push(Arc::new(Within::new(&self.confined_to, &temporary)));
+        }
         settings.escalation = Some(Arc::new(Hooks::new(paths)));
         settings.probe = Some(Arc::new(WaveProbe));
         settings.retention = self.retention.clone();
@@ -388,6 +407,11 @@ impl Session {
         report
     }
 
+    /// Shows what went wrong, and goes on.
+    pub(crate) fn tell(&mut self, report: &Report) {
+        let _code = self.report(report);
+    }
+
     fn report(&mut self, report: &Report) -> u8 {
         let mut said = report.clone();
         for next in &mut said.next {
@@ -401,6 +425,12 @@ impl Session {
 #[expect(clippy::unnecessary_wraps, reason = "stands beside what may fail")]
 const fn good<T>(value: T) -> Result<Option<T>, Report> {
     Ok(Some(value))
+}
+
+/// Lists the directories that programs keep temporary files in.
+fn temporary_directories() -> Vec<PathBuf> {
+    let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+    std::iter::once(std::env::temp_dir()).chain(usual).collect()
 }
 
 /// Gives what reads the rules that hold for this user.

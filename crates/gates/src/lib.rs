@@ -3,6 +3,7 @@
 //! - [`Paths`] reads every `backout.toml` and has its rules about paths: which nobody writes, and which somebody must approve.
 //! - [`Content`] looks at what would be written: syntax, secrets, checks of the user's own, the size and the risk of a change.
 //! - [`Watches`] looks at the world after a write, and has services reload.
+//! - [`Within`] keeps an agent in the directories that it was given.
 //! - [`Hooks`] are called when an undo failed.
 //! - A gate looks and changes nothing. A rule that cannot be read refuses: it must not mean that there is none.
 //!
@@ -25,6 +26,7 @@ mod rules;
 mod told;
 mod watch;
 mod ways;
+mod within;
 
 pub use calls::Irreversible;
 pub use content::Content;
@@ -37,3 +39,4 @@ pub use rules::Mistake;
 pub use rules::schema::schema;
 pub use told::{CheckedFile, Holds, STARTER};
 pub use watch::Watches;
+pub use within::Within;

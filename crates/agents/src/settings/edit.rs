@@ -2,6 +2,7 @@
 
 use backout_config::{Document, Format, KeyPath, NewValue, Segment, Value};
 
+use super::mcp::is_our_server;
 use super::{Keys, SettingsError, Want};
 use crate::Agent;
 
@@ -162,14 +163,14 @@ impl Keys {
         Ok(ours.map(|(index, _)| index).collect())
     }
 
-    /// Tells whether a value is ours: the same, a hook of ours, or a script of ours in another place.
+    /// Tells whether a value is ours: the same, a hook or a server of ours, or a script of ours in another place.
     fn is_ours(&self, found: &Value, wanted: &Value) -> bool {
         if found.means(wanted) {
             return true;
         }
         match (found, wanted) {
             (Value::Text(found), Value::Text(_)) => is_own_script(found, self.agent),
-            _ => runs_our_hook(found, self.agent),
+            _ => runs_our_hook(found, self.agent) || is_our_server(found),
         }
     }
 }
@@ -184,10 +185,15 @@ fn is_own_script(path: &str, agent: Agent) -> bool {
 
 /// Tells whether an entry runs `backout hook AGENT`.
 pub(super) fn runs_our_hook(entry: &Value, agent: Agent) -> bool {
-    let mut words = Vec::new();
-    gather(entry, &mut words);
-    let text = words.join(" ");
+    let text = gathered(entry).join(" ");
     text.contains("backout") && text.contains(&format!("hook {agent}"))
+}
+
+/// Lists all texts in a value.
+pub(super) fn gathered(value: &Value) -> Vec<&str> {
+    let mut words = Vec::new();
+    gather(value, &mut words);
+    words
 }
 
 fn gather<'v>(value: &'v Value, words: &mut Vec<&'v str>) {

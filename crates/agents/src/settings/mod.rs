@@ -7,6 +7,7 @@ mod claude;
 mod codex;
 mod edit;
 mod gemini;
+mod mcp;
 mod own;
 mod scripts;
 mod trust;
@@ -18,6 +19,7 @@ use serde_json::json;
 
 use crate::Agent;
 pub use edit::Standing;
+use edit::gathered;
 pub use trust::{Trust, trust};
 
 /// How long an agent waits for a hook, in seconds. Our own deadline is well below.
@@ -115,6 +117,11 @@ pub enum SettingsError {
         /// Its value.
         found: String,
     },
+}
+
+/// Says what gives an agent our tools, beside its own; none if it is not known how it is told of them.
+pub fn tools(agent: Agent, places: &Places) -> Option<Setup> {
+    mcp::setup(agent, places)
 }
 
 /// Says what protects an agent.

@@ -59,7 +59,7 @@ fn finding(agent: Agent, places: &Places) -> Finding {
         advice,
     };
     let init = format!("`backout init {agent}`");
-    match setup::standing(agent, places) {
+    match setup::standing(setup::Gets::Protection, agent, places) {
         Err(report) => said(
             false,
             report.why.join(": "),

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use backout_agents::Agent;
-use backout_agents::settings::{Generated, Keys, Places, Setup, Standing, setup};
+use backout_agents::settings::{Generated, Keys, Places, Setup, Standing, setup, tools};
 use backout_engine::Report;
 
 use crate::env_vars;
@@ -31,6 +31,30 @@ impl Planned {
     /// Tells whether there is nothing to do.
     pub(crate) fn is_done(&self) -> bool {
         self.before == self.after
+    }
+}
+
+/// What an agent gets of us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gets {
+    /// Hooks and the seam, so that its own tools are recorded.
+    Protection,
+    /// Our tools, beside its own.
+    Tools,
+}
+
+impl Gets {
+    fn setup(self, agent: Agent, places: &Places) -> Result<Setup, Report> {
+        match self {
+            Self::Protection => Ok(setup(agent, places)),
+            Self::Tools => tools(agent, places).ok_or_else(|| {
+                let title = agent.title();
+                Report::refused(format!(
+                    "it is not known how {title} is told of an MCP server"
+                ))
+                .next("name `backout mcp` in its settings yourself; see docs/mcp.md")
+            }),
+        }
     }
 }
 
@@ -66,8 +90,12 @@ pub(crate) fn places(session: &Session, agent: Agent, is_project: bool) -> Resul
 }
 
 /// Says what has to change so that an agent is protected.
-pub(crate) fn added(agent: Agent, places: &Places) -> Result<(Setup, Vec<Planned>), Report> {
-    let setup = setup(agent, places);
+pub(crate) fn added(
+    gets: Gets,
+    agent: Agent,
+    places: &Places,
+) -> Result<(Setup, Vec<Planned>), Report> {
+    let setup = gets.setup(agent, places)?;
     let mut planned = Vec::new();
     for keys in &setup.keys {
         let before = settings_text(&keys.file)?;
@@ -93,8 +121,8 @@ pub(crate) fn added(agent: Agent, places: &Places) -> Result<(Setup, Vec<Planned
 
 /// Says what has to change so that nothing of ours is left in the settings. The scripts in our own directory stay: another
 /// project, or the settings of the user, may name them, and a shell whose script is gone runs unrecorded without a word.
-pub(crate) fn removed(agent: Agent, places: &Places) -> Result<Vec<Planned>, Report> {
-    let setup = setup(agent, places);
+pub(crate) fn removed(gets: Gets, agent: Agent, places: &Places) -> Result<Vec<Planned>, Report> {
+    let setup = gets.setup(agent, places)?;
     let mut planned = Vec::new();
     for keys in &setup.keys {
         let before = settings_text(&keys.file)?;
@@ -127,8 +155,8 @@ pub(crate) fn removed(agent: Agent, places: &Places) -> Result<Vec<Planned>, Rep
 }
 
 /// Tells how much of what protects an agent is there.
-pub(crate) fn standing(agent: Agent, places: &Places) -> Result<Standing, Report> {
-    let setup = setup(agent, places);
+pub(crate) fn standing(gets: Gets, agent: Agent, places: &Places) -> Result<Standing, Report> {
+    let setup = gets.setup(agent, places)?;
     let mut found = Vec::new();
     for keys in &setup.keys {
         let text = settings_text(&keys.file)?.unwrap_or_default();

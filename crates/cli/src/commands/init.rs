@@ -16,7 +16,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::all_or_nothing;
-use crate::agents::setup::{self, Planned};
+use crate::agents::setup::{self, Gets, Planned};
 use crate::failure::Failure;
 use crate::session::Session;
 
@@ -47,12 +47,24 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     trust: bool,
 
+    /// Give the agent Backout's tools over MCP, beside its own, instead of hooks; see `backout mcp`. With `--remove`: take them away.
+    #[arg(long, conflicts_with = "trust")]
+    mcp: bool,
+
     /// Only show what would change.
     #[arg(long, short = 'n')]
     dry_run: bool,
 }
 
 impl InitArgs {
+    const fn gets(&self) -> Gets {
+        if self.mcp {
+            Gets::Tools
+        } else {
+            Gets::Protection
+        }
+    }
+
     /// Tells whether it only looks.
     pub(crate) const fn only_looks(&self) -> bool {
         self.check || self.dry_run
@@ -65,6 +77,9 @@ struct AgentReply<'r> {
     reply: &'static str,
     agent: &'static str,
     is_protected: bool,
+    /// Whether it has our tools; none if it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_tools: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     operation: Option<OperationId>,
     files: Vec<String>,
@@ -81,23 +96,37 @@ fn say(session: &mut Session, text: &str) {
 /// Tells a program what became of an agent's settings.
 fn reply(
     session: &mut Session,
-    agent: Agent,
-    is_protected: bool,
+    (gets, agent): (Gets, Agent),
+    is_there: bool,
     operation: Option<OperationId>,
     (planned, notes): (&[Planned], &[String]),
 ) {
     if !session.ui.is_json() {
         return;
     }
+    let (is_protected, has_tools) = match gets {
+        Gets::Protection => (is_there, None),
+        Gets::Tools => (is_protected(session, agent), Some(is_there)),
+    };
     let files = planned.iter().filter(|it| !it.is_own);
     session.ui.print_json(&AgentReply {
         reply: "agent",
         agent: agent.as_str(),
         is_protected,
+        has_tools,
         operation,
         files: files.map(|it| it.path.display().to_string()).collect(),
         notes,
     });
+}
+
+/// Tells whether an agent's own tools are recorded, by the user's settings or the project's.
+fn is_protected(session: &Session, agent: Agent) -> bool {
+    [false, true].into_iter().any(|is_project| {
+        let places = setup::places(session, agent, is_project);
+        let standing = places.and_then(|it| setup::standing(Gets::Protection, agent, &it));
+        matches!(standing, Ok(Standing::Whole))
+    })
 }
 
 fn parse_agent(text: &str) -> Result<Agent, String> {
@@ -107,103 +136,161 @@ fn parse_agent(text: &str) -> Result<Agent, String> {
 
 /// Protects an agent, or takes that away.
 pub(crate) fn cmd_init(session: &mut Session, args: &InitArgs) -> Result<(), Failure> {
-    let agent = args.which;
+    let (agent, gets) = (args.which, args.gets());
     let places = setup::places(session, agent, args.project)?;
     if args.check {
-        return check(session, agent, &places);
+        return check(session, (gets, agent), &places);
     }
     if args.remove {
-        return remove(session, agent, &places, args.dry_run);
+        return remove(session, (gets, agent), &places, args.dry_run);
     }
-    let (setup, mut planned) = setup::added(agent, &places)?;
+    let (setup, mut planned) = setup::added(gets, agent, &places)?;
     if args.trust {
         add_trust(agent, &mut planned)?;
     }
     if args.dry_run {
         preview(session, &planned);
-        reply(session, agent, false, None, (&planned, &setup.notes));
+        reply(
+            session,
+            (gets, agent),
+            false,
+            None,
+            (&planned, &setup.notes),
+        );
         return Ok(());
     }
-    let id = carry_out(session, agent, &planned)?;
-    reply(session, agent, true, id, (&planned, &setup.notes));
-    let title = agent.title();
+    let id = carry_out(session, (gets, agent), &planned)?;
+    reply(session, (gets, agent), true, id, (&planned, &setup.notes));
     match id {
         Some(id) => {
-            say(
-                session,
-                &format!("{title} is protected  ({})\n", id.short()),
-            );
+            let is = is(gets, agent);
+            say(session, &format!("{is}  ({})\n", id.short()));
             for planned in planned.iter().filter(|planned| !planned.is_own) {
                 say(session, &format!("  {}\n", planned.path.display()));
             }
         }
-        None => say(session, &format!("{title} was protected already\n")),
+        None => {
+            let was = match gets {
+                Gets::Protection => "was protected already",
+                Gets::Tools => "had Backout's tools already",
+            };
+            say(session, &format!("{} {was}\n", agent.title()));
+        }
     }
     for note in &setup.notes {
         session.ui.note(note);
     }
+    let option = option(gets);
     session.ui.hint(&format!(
-        "see whether it works with `backout init {agent} --check`; start the agent anew if it runs"
+        "see whether it works with `backout init {agent}{option} --check`; start the agent anew if it runs"
     ));
     Ok(())
 }
 
-/// Tells whether an agent is protected.
-fn check(session: &mut Session, agent: Agent, places: &Places) -> Result<(), Failure> {
+/// Says that an agent has what it gets.
+fn is(gets: Gets, agent: Agent) -> String {
     let title = agent.title();
-    match setup::standing(agent, places)? {
+    match gets {
+        Gets::Protection => format!("{title} is protected"),
+        Gets::Tools => format!("{title} has Backout's tools"),
+    }
+}
+
+/// Says that it does not.
+fn is_not(gets: Gets, agent: Agent) -> String {
+    let title = agent.title();
+    match gets {
+        Gets::Protection => format!("{title} is not protected"),
+        Gets::Tools => format!("{title} does not have Backout's tools"),
+    }
+}
+
+const fn option(gets: Gets) -> &'static str {
+    match gets {
+        Gets::Protection => "",
+        Gets::Tools => " --mcp",
+    }
+}
+
+/// Tells whether an agent has what it gets.
+fn check(
+    session: &mut Session,
+    (gets, agent): (Gets, Agent),
+    places: &Places,
+) -> Result<(), Failure> {
+    let (be, give) = match gets {
+        Gets::Protection => (" be", "protect it with {}"),
+        Gets::Tools => ("", "give them to it with {}"),
+    };
+    match setup::standing(gets, agent, places)? {
         Standing::Whole => {
-            say(session, &format!("{title} is protected\n"));
-            reply(session, agent, true, None, (&[], &[]));
+            say(session, &format!("{}\n", is(gets, agent)));
+            reply(session, (gets, agent), true, None, (&[], &[]));
             Ok(())
         }
         Standing::Part => Err(
-            Report::refused(format!("{title} is not protected as it should be"))
-                .because("a part of what protects it is missing, or is of another version")
-                .next_call("bring it up to date with {}", [init(agent)])
+            Report::refused(format!("{} as it should{be}", is_not(gets, agent)))
+                .because("a part of what it needs is missing, or is of another version")
+                .next_call("bring it up to date with {}", [init(gets, agent)])
                 .into(),
         ),
-        Standing::Absent => Err(Report::refused(format!("{title} is not protected"))
-            .next_call("protect it with {}", [init(agent)])
+        Standing::Absent => Err(Report::refused(is_not(gets, agent))
+            .next_call(give, [init(gets, agent)])
             .into()),
     }
 }
 
-fn init(agent: Agent) -> Call {
-    Call::of("init").typed(Typed::default().and(&[agent.as_str()]))
+fn init(gets: Gets, agent: Agent) -> Call {
+    let words: &[&str] = match gets {
+        Gets::Protection => &[agent.as_str()],
+        Gets::Tools => &[agent.as_str(), "--mcp"],
+    };
+    Call::of("init").typed(Typed::default().and(words))
 }
 
 /// Takes the protection away: by undoing what put it there, or, where others have written since, by taking ours out.
 fn remove(
     session: &mut Session,
-    agent: Agent,
+    (gets, agent): (Gets, Agent),
     places: &Places,
     is_dry_run: bool,
 ) -> Result<(), Failure> {
-    let planned = setup::removed(agent, places)?;
-    let title = agent.title();
+    let planned = setup::removed(gets, agent, places)?;
     if planned.iter().all(Planned::is_done) {
-        say(session, &format!("{title} was not protected\n"));
-        reply(session, agent, false, None, (&[], &[]));
+        let was_not = match gets {
+            Gets::Protection => "was not protected",
+            Gets::Tools => "did not have Backout's tools",
+        };
+        say(session, &format!("{} {was_not}\n", agent.title()));
+        reply(session, (gets, agent), false, None, (&[], &[]));
         return Ok(());
     }
     if is_dry_run {
         preview(session, &planned);
-        reply(session, agent, true, None, (&planned, &[]));
+        reply(session, (gets, agent), true, None, (&planned, &[]));
         return Ok(());
     }
-    if !undo_init(session, agent, &planned)? {
-        carry_out(session, agent, &planned)?;
+    if !undo_init(session, (gets, agent), &planned)? {
+        carry_out(session, (gets, agent), &planned)?;
     }
     write_own(&planned)?;
-    say(session, &format!("{title} is no longer protected\n"));
-    reply(session, agent, false, None, (&planned, &[]));
+    let title = agent.title();
+    let gone = match gets {
+        Gets::Protection => "is no longer protected",
+        Gets::Tools => "no longer has Backout's tools",
+    };
+    say(session, &format!("{title} {gone}\n"));
+    reply(session, (gets, agent), false, None, (&planned, &[]));
     Ok(())
 }
 
 /// Undoes the operation that protected an agent, if what it wrote is still there as it was.
-fn undo_init(session: &mut Session, agent: Agent, planned: &[Planned]) -> Result<bool, Failure> {
-    let engine = engine_for(session, agent)?;
+fn undo_init(
+    session: &mut Session,
+    got: (Gets, Agent),
+    planned: &[Planned],
+) -> Result<bool, Failure> {
+    let engine = engine_for(session, got)?;
     let mut ids = Vec::new();
     for planned in planned.iter().filter(|it| !it.is_own && !it.is_done()) {
         let Some(id) = newest(&engine, &planned.path)? else {
@@ -235,8 +322,13 @@ fn newest(engine: &Engine, path: &Path) -> Result<Option<OperationId>, Failure> 
     Ok(found.map(|operation| operation.id))
 }
 
-fn engine_for(session: &Session, agent: Agent) -> Result<Engine, Failure> {
-    let name: Result<AgentId, _> = format!("init/{agent}").parse();
+fn engine_for(session: &Session, (gets, agent): (Gets, Agent)) -> Result<Engine, Failure> {
+    // What gave an agent the one is not undone to take the other away.
+    let name: Result<AgentId, _> = match gets {
+        Gets::Protection => format!("init/{agent}"),
+        Gets::Tools => format!("init/{agent}/mcp"),
+    }
+    .parse();
     let engine = session.engine()?;
     let context = engine.context().clone();
     Ok(engine.for_caller(Context {
@@ -248,7 +340,7 @@ fn engine_for(session: &Session, agent: Agent) -> Result<Engine, Failure> {
 /// Writes what is planned: files of others as one operation, our own beside it. Gives the operation.
 fn carry_out(
     session: &mut Session,
-    agent: Agent,
+    got: (Gets, Agent),
     planned: &[Planned],
 ) -> Result<Option<OperationId>, Failure> {
     write_own(planned)?;
@@ -266,7 +358,7 @@ fn carry_out(
     if requests.is_empty() {
         return Ok(None);
     }
-    let engine = engine_for(session, agent)?;
+    let engine = engine_for(session, got)?;
     let request = all_or_nothing(requests).into();
     match session.execute(&engine, Command::Write { request })? {
         Reply::Finished(finished) => Ok(finished.id),

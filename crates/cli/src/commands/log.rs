@@ -7,6 +7,7 @@ use backout_storage::Filter;
 use clap::{Args, ValueHint};
 
 use super::undo::below_here;
+use crate::browse::walk;
 use crate::failure::Failure;
 use crate::paths::real;
 use crate::place::place;
@@ -39,14 +40,28 @@ pub(crate) struct LogArgs {
     #[arg(long, requires = "prompts")]
     everywhere: bool,
 
+    /// Walk through it on one screen: read what each operation changed, and undo with a key. `?` shows the keys.
+    #[arg(long, short, conflicts_with_all = ["path", "prompts", "no_graph"])]
+    interactive: bool,
+
     /// Do not draw what was built on what.
     #[arg(long)]
     no_graph: bool,
 }
 
+impl LogArgs {
+    /// Tells whether somebody walks through it at a terminal.
+    pub(crate) const fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+}
+
 /// Lists operations.
 pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failure> {
     session.sync_databases();
+    if args.interactive {
+        return walk(session);
+    }
     let engine = session.engine()?;
     if args.prompts {
         let limit = Some(args.limit).filter(|limit| *limit > 0 && !session.global.verbose);

@@ -23,6 +23,7 @@ mod init;
 mod ln;
 mod log;
 mod man;
+mod mcp;
 mod merge;
 mod mkdir;
 mod mv;
@@ -106,6 +107,7 @@ pub(crate) enum Subcommand {
     Serve(serve::ServeArgs),
     Ui(ui::UiArgs),
     Init(init::InitArgs),
+    Mcp(mcp::McpArgs),
     Hook(hook::HookArgs),
     Recover(recover::RecoverArgs),
     Verify(verify::VerifyArgs),
@@ -186,9 +188,11 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
     }
     // A command that runs another one hands signals on to it.
     let runs = match &command {
-        // A server ends what is under way, and does not put it back.
-        Subcommand::Run(_) | Subcommand::Try(_) | Subcommand::Serve(_) => true,
+        // What serves others ends what it started when it is ended itself, and puts nothing back.
+        Subcommand::Run(_) | Subcommand::Try(_) | Subcommand::Serve(_) | Subcommand::Mcp(_) => true,
         Subcommand::Sandbox(args) => args.runs(),
+        // Who has the terminal hears its signals.
+        Subcommand::Log(args) => args.is_interactive(),
         _ => false,
     };
     if !runs {
@@ -238,6 +242,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Serve(args) => serve::cmd_serve(session, args),
         Subcommand::Ui(args) => ui::cmd_ui(session, &args),
         Subcommand::Init(args) => init::cmd_init(session, &args),
+        Subcommand::Mcp(args) => mcp::cmd_mcp(session, args),
         Subcommand::Hook(args) => hook::cmd_hook(session, &args),
         Subcommand::Recover(args) => recover::cmd_recover(session, &args),
         Subcommand::Verify(args) => verify::cmd_verify(session, &args),

@@ -383,6 +383,11 @@ fn environment(session: &Session) -> Result<Vec<(OsString, OsString)>, Failure> 
     if let Some(task) = &session.task {
         set(env_vars::TASK, task.as_str().into());
     }
+    if let Ok(within) = std::env::join_paths(&session.confined_to)
+        && !within.is_empty()
+    {
+        set(env_vars::WITHIN, within);
+    }
     let directory = state_dir(session.global.state_dir.as_deref())?;
     set(env_vars::STATE_DIR, absolute(&directory)?.into());
     Ok(variables)

@@ -29,7 +29,7 @@ pub(crate) fn list(
 }
 
 /// Makes the lines of a list.
-pub(super) fn lines(
+pub(crate) fn lines(
     operations: &[Operation],
     now: Timestamp,
     here: &Here,

@@ -17,6 +17,12 @@ pub(super) fn list(session: &mut Session, prompts: &[PromptView], now: Timestamp
         session.ui.done("no prompts\n");
         return;
     }
+    let text = lines(prompts, now, session.ui.width());
+    session.ui.print(&text);
+}
+
+/// Makes the lines of a list.
+pub(crate) fn lines(prompts: &[PromptView], now: Timestamp, width: Option<usize>) -> String {
     let rows = prompts.iter().map(|view| {
         let number = view.number.map(|number| number.to_string());
         let is_past = view.in_effect == 0;
@@ -29,8 +35,7 @@ pub(super) fn list(session: &mut Session, prompts: &[PromptView], now: Timestamp
             Cell::new(if is_past { DIM } else { PLAIN }, text(&view.prompt.text)),
         ]
     });
-    let text = table(rows.collect(), session.ui.width());
-    session.ui.print(&text);
+    table(rows.collect(), width)
 }
 
 fn did(view: &PromptView) -> String {

@@ -41,6 +41,8 @@ pub(crate) struct Ui {
     may_page: bool,
     /// What is kept back to be paged.
     paged: Option<String>,
+    /// What is said while somebody else has the screen.
+    captured: Option<String>,
     /// What was recovered on the way and not told to a program yet.
     recovered: Vec<Recovered>,
     /// What was found to be left half-way and not told to a program yet.
@@ -68,6 +70,7 @@ impl Ui {
             lost: None,
             may_page: is_terminal && !global.json && !global.no_pager,
             paged: None,
+            captured: None,
             recovered: Vec::new(),
             acts_left: Vec::new(),
             waited: Arc::default(),
@@ -105,6 +108,25 @@ impl Ui {
         }
     }
 
+    /// Keeps all that is said from here on, for whoever has the screen.
+    pub(crate) fn capture(&mut self) {
+        self.may_page = false;
+        self.captured = Some(String::new());
+    }
+
+    /// Gives what was said since it was last asked for.
+    pub(crate) fn take_captured(&mut self) -> String {
+        self.captured
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// Ends that.
+    pub(crate) fn end_capture(&mut self) {
+        self.captured = None;
+    }
+
     /// Shows what was kept back.
     fn show_page(&mut self) {
         let Some(text) = self.paged.take() else {
@@ -124,6 +146,10 @@ impl Ui {
 
     /// Prints what was asked for.
     pub(crate) fn print(&mut self, text: &str) {
+        if let Some(captured) = &mut self.captured {
+            captured.push_str(text);
+            return;
+        }
         if let Some(paged) = &mut self.paged {
             paged.push_str(text);
             return;
@@ -264,6 +290,10 @@ impl Ui {
     }
 
     fn say(&mut self, text: &str) {
+        if let Some(captured) = &mut self.captured {
+            captured.push_str(text);
+            return;
+        }
         // The reply comes first, also where both streams end up in one file.
         self.show_page();
         if let Err(error) = self.out.flush() {

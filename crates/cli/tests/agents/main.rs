@@ -15,4 +15,5 @@ mod hooks;
 mod prompts;
 mod real;
 mod settings;
+mod tools;
 mod world;

@@ -143,3 +143,52 @@ fn a_project_that_switches_the_seam_off_is_refused_its_shell() {
         "{heard}"
     );
 }
+
+#[test]
+fn its_model_writes_and_undoes_by_our_own_tools() {
+    let world = project();
+    world.backout(&["init", "claude-code", "--mcp"]);
+    let tool =
+        |name: &str, input: Value| json!({"tool": format!("mcp__backout__{name}"), "input": input});
+    let turns = json!({"main": [
+        [tool("write", json!({"path": "tool.txt", "content": "by a tool\n"}))],
+        [tool("run", json!({"command": "rm edited.txt; echo made > made.txt"}))],
+        [tool("undo", json!({}))],
+        [{"text": "done"}]]});
+    let modules = installed("@anthropic-ai/claude-code");
+    let model = Model::start(&world, "anthropic", &turns);
+    let program = modules.join("@anthropic-ai/claude-code-linux-x64/claude");
+    let url = format!("http://127.0.0.1:{}", model.port);
+    let variables = [
+        ("ANTHROPIC_BASE_URL", url.as_str()),
+        ("ANTHROPIC_API_KEY", "dummy"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+    ];
+    let words = [
+        program.to_str().unwrap(),
+        "-p",
+        "please use the tools",
+        "--allowedTools",
+        "mcp__backout__write",
+        "mcp__backout__run",
+        "mcp__backout__undo",
+        "--output-format",
+        "json",
+    ];
+    let said = text(&agent(&world, &modules, &words, &variables));
+    let heard = model.heard();
+    assert!(
+        heard.contains("Done as operation "),
+        "the model is told: {said}\n{heard}"
+    );
+    assert!(heard.contains("Undid "), "{heard}");
+    assert_eq!(world.read("tool.txt"), "by a tool\n", "{said}");
+    assert_eq!(world.read("edited.txt"), "one\n", "the command was undone");
+    assert!(!world.path("made.txt").exists());
+    let log = world.json(&["log"]);
+    let all = log["operations"].as_array().unwrap();
+    let ours = all.iter().filter(|it| it["agent"] == "claude-code");
+    assert_eq!(ours.count(), 3, "{log}");
+    world.backout(&["init", "claude-code", "--mcp", "--remove"]);
+}
