@@ -1,7 +1,7 @@
 //! `backout serve`: HTTP over the engine, with roles, events and a page.
 //!
-//! - Every request becomes a command of the engine, carried out on a thread of its own by a handle of its own. Async code is here and
-//!   nowhere else.
+//! - Every request becomes a command of the engine, carried out on a thread of its own by a handle of its own. Async code is here
+//!   and in `mcp`, and nowhere else.
 //! - Who asks is settled first (`auth`), what he may ask is one table (`roles`), what is his own is looked up before and after (`own`).
 //! - The contract is `docs/design/serve.md`; the table in `routes` makes the router and the OpenAPI document.
 //!
@@ -16,6 +16,7 @@ mod client;
 mod limits;
 mod listen;
 mod metrics;
+mod mount;
 mod openapi;
 mod own;
 mod page;
@@ -35,6 +36,7 @@ pub use caller::{Caller, Role, Way};
 pub use client::link;
 pub use limits::Patience;
 pub use listen::Lineage;
+pub use mount::mounted;
 pub use openapi::text as openapi;
 pub use place::{Place, Serving};
 pub use server::{Options, serve};

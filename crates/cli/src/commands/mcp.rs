@@ -49,7 +49,8 @@ pub(crate) fn cmd_mcp(session: &mut Session, args: McpArgs) -> Result<(), Failur
     })
 }
 
-fn root_of(root: &std::path::Path) -> Result<PathBuf, Report> {
+/// Gives a directory that an agent may write in, without links.
+pub(super) fn root_of(root: &std::path::Path) -> Result<PathBuf, Report> {
     let root = absolute(root)?;
     let wrong = || Report::refused(format!("`{}` cannot be used as a root", root.display()));
     let found = root

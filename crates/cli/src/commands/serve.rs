@@ -3,13 +3,18 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use backout_daemon::{Options, Patience, Place, Program, Role, Serving, Tls, Token, Tokens};
-use backout_engine::Report;
+use backout_daemon::{
+    Caller, Options, Patience, Place, Program, Role, Router, Serving, Tls, Token, Tokens, mounted,
+};
+use backout_engine::{ErrorCode, Report};
+use backout_mcp::{Granted, serve_http};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 
+use super::mcp::{Served, root_of};
 use super::run::parse_time;
 use crate::accounts::user_name;
 use crate::failure::Failure;
@@ -53,6 +58,10 @@ pub(crate) struct ServeArgs {
     /// Its key, as a PEM file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+
+    /// Serve agents over MCP too, at `/mcp`: an agent with a token of its own writes in this directory. May be repeated.
+    #[arg(long = "mcp-root", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    mcp_roots: Vec<PathBuf>,
 
     /// How long a request may take.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
@@ -114,6 +123,7 @@ fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
     session.global.state_dir = Some(absolute(&state)?);
     let file = |file: Option<PathBuf>| file.map(|file| absolute(&file)).transpose();
     let (certificate, key) = (file(args.tls_cert)?, file(args.tls_key)?);
+    let mounts = mcp_at(session, args.mcp_roots, &args.hosts)?;
     let engine = session.engine()?;
     std::env::set_current_dir("/")
         .map_err(|error| Report::refused("the server could not be started").because(error))?;
@@ -130,10 +140,42 @@ fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
         program: program(session)?,
         user: user_name(),
         lineage: lineage::of_process,
-        mounts: Vec::new(),
+        mounts,
     };
     let tell = |serving: &Serving| tell(session, serving);
     Ok(backout_daemon::serve(engine, options, tell)?)
+}
+
+/// Serves agents over MCP, in the directories that were named; nothing without one.
+fn mcp_at(
+    session: &Session,
+    roots: Vec<PathBuf>,
+    hosts: &[String],
+) -> Result<Vec<(String, Router)>, Failure> {
+    if roots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let roots: Result<Vec<PathBuf>, Report> = roots.iter().map(|root| root_of(root)).collect();
+    let roots = roots?;
+    let grant = move |caller: &Caller| {
+        let agent = caller.agent.clone().filter(|_| caller.role == Role::Agent);
+        let roots = roots.clone();
+        let no_agent = || {
+            Report::refused("only an agent is served here")
+                .code(ErrorCode::Forbidden)
+                .next("make a token for it: `backout --agent NAME serve token add --role agent`")
+        };
+        agent
+            .map(|agent| Granted { agent, roots })
+            .ok_or_else(no_agent)
+    };
+    // Without more names, those of this machine's loopback hold.
+    let mut names: Vec<String> = hosts.to_vec();
+    if !names.is_empty() {
+        names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
+    }
+    let service = serve_http(Arc::new(Served::new(&session.global)?), names);
+    Ok(vec![("/mcp".to_owned(), mounted(service, grant))])
 }
 
 /// Says how to start this program again, for the same store.

@@ -13,5 +13,6 @@ mod door;
 mod events;
 mod fuzzed;
 mod life;
+mod mcp;
 mod roles;
 mod world;
