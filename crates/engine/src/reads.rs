@@ -7,6 +7,7 @@
 //! - It counts in a plan if the file has other bytes, or none, once everything in the plan is undone. A file that went
 //!   there and back is the same to whoever read it. Where that cannot be told, it counts.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use backout_files::inode::Identity;
@@ -48,10 +49,8 @@ impl Engine {
                     continue;
                 };
                 let known = match sides.entry(edge.on) {
-                    std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
-                    std::collections::btree_map::Entry::Vacant(slot) => {
-                        slot.insert(self.sides_by_name(edge.on)?)
-                    }
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(slot) => slot.insert(self.sides_by_name(edge.on)?),
                 };
                 let is_read = match known.as_ref().map(|sides| sides.get(path)) {
                     Some(Some(side)) => {
@@ -151,8 +150,8 @@ impl Engine {
         (on, path): (OperationId, &TargetPath),
     ) -> Result<bool, EngineError> {
         for id in plan.steps.iter().map(|step| step.with).chain([on]) {
-            if !known.contains_key(&id) {
-                known.insert(id, self.sides_by_name(id)?);
+            if let Entry::Vacant(slot) = known.entry(id) {
+                slot.insert(self.sides_by_name(id)?);
             }
         }
         let side_of = |id: &OperationId| known.get(id)?.as_ref().map(|sides| sides.get(path));
