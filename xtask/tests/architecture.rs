@@ -41,8 +41,6 @@ const ALLOWED: [(&str, &[&str]); 21] = [
         &[
             "backout-capture",
             "backout-crashpoint",
-            // For the trees of a workspace, which is no driver.
-            "backout-drivers",
             "backout-files",
             "backout-model",
             "backout-storage",

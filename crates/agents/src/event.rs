@@ -64,7 +64,7 @@ pub struct Use {
 pub enum Does {
     /// It writes files.
     Writes {
-        /// How.
+        /// What it does to them.
         verb: Verb,
         /// Which, as they were given.
         paths: Vec<PathBuf>,

@@ -64,7 +64,7 @@ pub enum ConfigError {
         key: KeyPath,
         /// What the text has.
         like: KeyPath,
-        /// Where.
+        /// Line and column in the text.
         at: Position,
     },
     /// The way to the key leads through something that has no such members.
@@ -150,7 +150,7 @@ pub enum ConfigError {
     Unsupported {
         /// The key.
         key: KeyPath,
-        /// Where.
+        /// Line and column in the text.
         at: Position,
         /// Why not.
         why: &'static str,

@@ -46,7 +46,7 @@ pub struct Context {
 /// A process that another one descends from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forebear {
-    /// Which.
+    /// Its number, and when it began.
     pub process: Owner,
     /// The agent that it was started for.
     #[serde(default)]
@@ -78,18 +78,18 @@ pub enum Command {
     Rollout(RolloutCommand),
     /// Take operations back, or show what that would do.
     Undo {
-        /// Which.
+        /// What is to be taken back or brought back.
         what: UndoWhat,
-        /// How.
+        /// What may be overwritten, left or taken along.
         options: UndoOptions,
         /// Only show the plan.
         is_dry_run: bool,
     },
     /// Take undos back.
     Redo {
-        /// Which.
+        /// What is to be taken back or brought back.
         what: RedoWhat,
-        /// How.
+        /// What may be overwritten, left or taken along.
         options: UndoOptions,
         /// Only show the plan.
         is_dry_run: bool,
@@ -108,7 +108,7 @@ pub enum Command {
     Show(OperationRef),
     /// Show what one operation changed.
     Diff {
-        /// Which.
+        /// The operation, by its id or its place in the log.
         operation: OperationRef,
         /// Which of its names.
         selection: Selection,

@@ -104,12 +104,14 @@ impl Engine {
         }
     }
 
+    /// Tells how many bytes are free for the store; none if the disk does not say.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        free_at(self.store.directory()).ok()
+    }
+
     fn check_space(&self) -> Finding {
-        let above = self.store.directory().ancestors();
-        let place = above.into_iter().find(|place| place.exists());
-        match rustix::fs::statvfs(place.unwrap_or(Path::new("/"))) {
-            Ok(found) => {
-                let free = found.f_bavail.saturating_mul(found.f_frsize);
+        match free_at(self.store.directory()) {
+            Ok(free) => {
                 let text = format!("{} MiB free for the store", free / (1024 * 1024));
                 if free >= FREE_BYTES_MIN {
                     good("space", text)
@@ -216,6 +218,14 @@ impl Engine {
 }
 
 /// Tries what the file driver relies on, in a directory of the user's choice.
+/// Asks the disk that a directory is on, or is going to be on.
+fn free_at(directory: &Path) -> Result<u64, rustix::io::Errno> {
+    let mut above = directory.ancestors();
+    let place = above.find(|place| place.exists());
+    let found = rustix::fs::statvfs(place.unwrap_or(Path::new("/")))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 fn check_file_system(directory: &Path) -> Vec<Finding> {
     let place = directory.display();
     if let Err(error) = fs::read_dir(directory) {

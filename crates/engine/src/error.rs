@@ -152,7 +152,7 @@ pub enum EngineError {
     /// Targets changed since; nothing was undone.
     #[error("targets changed since the operation")]
     Conflicts {
-        /// Which.
+        /// The targets that refuse, each with its reason.
         targets: Vec<RefusedTarget>,
         /// The operations that were asked for.
         named: Vec<OperationId>,

@@ -127,7 +127,7 @@ pub enum GateError {
     RefusedBefore {
         /// The operation that answered it.
         id: OperationId,
-        /// Why.
+        /// The reason, for people.
         why: String,
     },
     /// The call was answered before, and what was done has been undone.

@@ -22,6 +22,7 @@ mod lifecycle;
 mod maintenance;
 mod once;
 mod proposal;
+mod reads;
 mod recover;
 mod repair;
 mod reply;

@@ -157,6 +157,9 @@ impl Engine {
             self.store
                 .writes_since(&targets, minute_ago, WRITES_COUNTED_MAX)?;
         traits.preferred = context.strategy.or(traits.preferred);
+        if traits.is_copied {
+            traits.free_bytes = self.free_bytes();
+        }
         let decision = choose(&traits);
         let mut repeatable = None;
         if is_kept_first || is_doubtful(driver, request, &traits, &decision)? {

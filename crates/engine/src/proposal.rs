@@ -34,14 +34,14 @@ pub enum ProposalCommand {
     Show(OperationRef),
     /// Let one happen.
     Approve {
-        /// Which.
+        /// The proposal, by its id or a part of it.
         proposal: OperationRef,
         /// Who says so, and why.
         decided: Decided,
     },
     /// Refuse one.
     Reject {
-        /// Which.
+        /// The proposal, by its id or a part of it.
         proposal: OperationRef,
         /// Who says so, and why.
         decided: Decided,

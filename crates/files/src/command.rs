@@ -18,6 +18,7 @@ use backout_model::{Armed, Completion, Digest, JsonText, OperationId, Recipe, Ta
 use serde::{Deserialize, Serialize};
 
 use crate::Claim;
+use crate::inode::Identity;
 
 /// Where the log of a command is, as its recipe says.
 #[derive(Debug)]
@@ -115,6 +116,15 @@ pub struct Counts {
     pub deleted: u64,
 }
 
+/// A file that a command read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRead {
+    /// Its name.
+    pub path: TargetPath,
+    /// Which inode it was when the command first opened it. The log of a dead watcher does not say.
+    pub identity: Option<Identity>,
+}
+
 /// What a command did.
 #[derive(Debug)]
 pub struct Settled {
@@ -129,7 +139,7 @@ pub struct Settled {
     /// How many names changed.
     pub counts: Counts,
     /// The files that it read, if that was recorded.
-    pub reads: Vec<TargetPath>,
+    pub reads: Vec<FileRead>,
     /// Whether nothing changed at all.
     pub is_nothing: bool,
     /// What a log that is not whole leaves unknown.

@@ -48,7 +48,7 @@ const NAMED_MAX: usize = 10;
 #[derive(Debug, thiserror::Error)]
 #[error("{} changed since the layer was made", counted(paths))]
 pub struct BaseChanged {
-    /// Which.
+    /// The paths that changed.
     pub paths: Vec<String>,
 }
 

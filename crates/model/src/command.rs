@@ -99,6 +99,15 @@ pub struct CommandEnd {
     pub survivors: Vec<String>,
 }
 
+/// A file that a command read as another operation had left it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ReadFrom {
+    /// The operation.
+    pub on: OperationId,
+    /// The file.
+    pub path: TargetPath,
+}
+
 /// What a command turned out to do: its recipe is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Captured {
@@ -109,6 +118,9 @@ pub struct Captured {
     /// What it was built on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<Dependency>,
+    /// What it read as other operations had left it. Older programs note only the dependency.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<ReadFrom>,
     /// Things worth knowing about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

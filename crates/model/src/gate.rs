@@ -113,14 +113,14 @@ pub enum Ruling {
     },
     /// Somebody has to decide.
     Ask {
-        /// Why.
+        /// What each rule found.
         reasons: Vec<Reason>,
         /// How long the proposal waits; none for ever.
         waits_ms_max: Option<u64>,
     },
     /// The change must not happen.
     Deny {
-        /// Why.
+        /// What each rule found.
         reasons: Vec<Reason>,
     },
 }

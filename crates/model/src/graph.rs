@@ -1,7 +1,7 @@
 //! The dependency graph: which operation was built on which, and why.
 //!
-//! An edge points from the later operation to the earlier one it depends on. An observed read is one only if taking the
-//! earlier operation back would change the bytes that were read: who records it has to look.
+//! An edge points from the later operation to the earlier one it depends on. An observed read *may* count: only if the plan
+//! changes the bytes that were read. Whoever makes the plan has to look (`Permission::same_reads`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -80,7 +80,7 @@ impl fmt::Display for DependencyReason {
 pub struct Dependency {
     /// The earlier operation.
     pub on: OperationId,
-    /// Why.
+    /// What makes the later one depend on it.
     pub reason: DependencyReason,
 }
 

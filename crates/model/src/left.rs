@@ -33,8 +33,15 @@ pub enum LeftAlone {
         id: OperationId,
         /// What it depends on.
         on: OperationId,
-        /// How.
+        /// What makes it depend on that.
         reason: DependencyReason,
+    },
+    /// It read what goes, and what it read has the same bytes afterwards.
+    ReadsTheSame {
+        /// The operation.
+        id: OperationId,
+        /// What it read from.
+        on: OperationId,
     },
     /// It is an undo that was to be taken back, and what it would bring back was built on what goes: that would go again.
     GoesAgain {
@@ -60,6 +67,7 @@ impl LeftAlone {
             | Self::Merges { id }
             | Self::NotInEffect { id, .. }
             | Self::Depends { id, .. }
+            | Self::ReadsTheSame { id, .. }
             | Self::GoesAgain { id, .. }
             | Self::UndoneSince { id, .. } => *id,
         }
@@ -78,6 +86,9 @@ impl fmt::Display for LeftAlone {
                     "depends on {} ({reason}), and was not chosen",
                     on.short()
                 )
+            }
+            Self::ReadsTheSame { on, .. } => {
+                write!(f, "what it read of {} stays the same", on.short())
             }
             Self::GoesAgain { on, .. } => {
                 write!(

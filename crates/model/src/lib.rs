@@ -27,6 +27,7 @@ mod operation;
 mod outcome;
 mod path;
 mod plan;
+mod plan_error;
 pub mod ports;
 mod prompt;
 mod proposal;
@@ -48,7 +49,9 @@ mod watch;
 pub mod wide;
 
 pub use arm::{Armed, arm};
-pub use command::{CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, OnFailure};
+pub use command::{
+    CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, OnFailure, ReadFrom,
+};
 pub use digest::{Digest, DigestError};
 pub use glob::{Glob, GlobError};
 pub use graph::{Dependency, DependencyReason, History};
@@ -63,7 +66,8 @@ pub use operation::{
 };
 pub use outcome::{OutcomeKind, TargetOutcome};
 pub use path::{PathError, TargetPath};
-pub use plan::{Chosen, Goal, Permission, PlanError, Scope, UndoPlan, UndoStep, plan_undo};
+pub use plan::{Chosen, Goal, Permission, Scope, UndoPlan, UndoStep, plan_undo};
+pub use plan_error::PlanError;
 pub use prompt::Prompt;
 pub use proposal::{Asked, Decided, IRREVERSIBLE, KeptRequest, Proposal};
 pub use recipe::{Completion, DriverName, Effect, Flaw, Recipe, Slot};

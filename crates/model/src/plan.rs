@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::touched::Touched;
 use crate::{
-    AgentId, DependencyReason, History, LeftAlone, Lsn, Operation, OperationId, Standing, Status,
-    Strategy, Target, TaskId, Verb,
+    AgentId, DependencyReason, History, LeftAlone, Lsn, Operation, OperationId, PlanError,
+    Standing, Status, Strategy, Target, TaskId, Verb,
 };
 
 /// What somebody wants taken back.
@@ -59,6 +59,8 @@ pub struct Permission {
     pub others: bool,
     /// Edges (dependent, on) that do not count, because the dependent's change merges cleanly.
     pub excused: BTreeSet<(OperationId, OperationId)>,
+    /// Reads (who read, and what had written it) that do not count, because what was read is the same afterwards.
+    pub same_reads: BTreeSet<(OperationId, OperationId)>,
     /// Operations that go because a redo of them is taken back, each with the place where that began: without what was
     /// done while a command ran, and without what was there before the redo. It did not bring either.
     pub apart: BTreeMap<OperationId, Lsn>,
@@ -72,16 +74,16 @@ pub enum Chosen {
     Named,
     /// It was built on one that goes.
     DependsOn {
-        /// That one.
+        /// The operation that goes.
         on: OperationId,
-        /// How.
+        /// What connects the two.
         reason: DependencyReason,
     },
     /// One that goes was built on it, and the chain was asked for.
     DependencyOf {
-        /// That one.
+        /// The operation that goes.
         of: OperationId,
-        /// How.
+        /// What connects the two.
         reason: DependencyReason,
     },
 }
@@ -114,68 +116,6 @@ pub struct UndoPlan {
     pub needs_committed: Vec<OperationId>,
     /// Other agents' operations that would have to go and that nobody named. Likewise.
     pub needs_others: Vec<OperationId>,
-}
-
-/// Says why there is no plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// The history holds no such operation.
-    #[error("there is no operation {id}")]
-    Unknown {
-        /// The id that was named.
-        id: OperationId,
-    },
-    /// It was taken back before.
-    #[error("operation {id} is already undone")]
-    AlreadyUndone {
-        /// The operation.
-        id: OperationId,
-        /// The undo.
-        by: Option<OperationId>,
-    },
-    /// It never came to pass.
-    #[error("operation {id} was {status}: there is nothing to undo")]
-    NeverHappened {
-        /// The operation.
-        id: OperationId,
-        /// What became of it.
-        status: Status,
-    },
-    /// It is being applied right now, or its owner died and nobody recovered it yet.
-    #[error("operation {id} is not finished")]
-    Unfinished {
-        /// The operation.
-        id: OperationId,
-    },
-    /// Its images were let go.
-    #[error("operation {id} can no longer be undone: its images have expired")]
-    Expired {
-        /// The operation.
-        id: OperationId,
-        /// The named operation for whose sake it would have to go.
-        for_sake_of: Option<OperationId>,
-    },
-    /// It was declared irreversible.
-    #[error("operation {id} is irreversible")]
-    Irreversible {
-        /// The operation.
-        id: OperationId,
-    },
-    /// It is a command that changed nothing.
-    #[error("operation {id} changed nothing")]
-    ChangedNothing {
-        /// The operation.
-        id: OperationId,
-    },
-    /// None of its targets is in the scope.
-    #[error("nothing of operation {id} that is in effect was chosen")]
-    NothingChosen {
-        /// The operation.
-        id: OperationId,
-    },
-    /// Nothing fits the goal.
-    #[error("there is nothing to undo")]
-    Nothing,
 }
 
 /// Computes what taking back `goal` means, restricted to the targets in `scope`.
@@ -367,11 +307,16 @@ impl<'h> Closure<'h> {
                 if self.chosen.contains_key(&id) {
                     continue;
                 }
+                let is_same_read =
+                    reason == DependencyReason::Read && self.reads_same(operation, on);
                 if !operation.status.is_in_effect() {
                     let status = operation.status;
                     self.left.insert(id, LeftAlone::NotInEffect { id, status });
                 } else if self.permission.excused.contains(&(id, on)) {
                     self.left.insert(id, LeftAlone::Merges { id });
+                } else if is_same_read {
+                    let left = LeftAlone::ReadsTheSame { id, on };
+                    self.left.entry(id).or_insert(left);
                 } else if !operation.targets.is_empty()
                     || parts_of(self.history, id).next().is_some()
                 {
@@ -380,6 +325,21 @@ impl<'h> Closure<'h> {
                 }
             }
         }
+    }
+
+    /// Tells whether all that an operation read of one that goes is the same afterwards.
+    fn reads_same(&self, operation: &Operation, on: OperationId) -> bool {
+        let holders = self.history.get(on).map(Operation::holders);
+        let holders = holders.unwrap_or_default();
+        let edges = operation.depends_on.iter();
+        let mut reads = edges.filter(|edge| {
+            edge.reason == DependencyReason::Read && (edge.on == on || holders.contains(&edge.on))
+        });
+        reads.all(|edge| {
+            self.permission
+                .same_reads
+                .contains(&(operation.id, edge.on))
+        })
     }
 
     /// Leaves the undos alone whose subject was built on something that goes: brought back, it would have to go with that again.
@@ -545,7 +505,13 @@ impl<'h> Closure<'h> {
         let (on, reason) = dependencies
             .find(|(on, reason)| !reason.is_of_targets() && self.chosen.contains_key(&on.id))?;
         let on = on.id;
-        Some(LeftAlone::Depends { id, on, reason })
+        let is_same = |operation| self.reads_same(operation, on);
+        let is_same = self.history.get(id).is_some_and(is_same);
+        Some(if is_same && reason == DependencyReason::Read {
+            LeftAlone::ReadsTheSame { id, on }
+        } else {
+            LeftAlone::Depends { id, on, reason }
+        })
     }
 
     /// Notes the later operations that stay, so that a person sees that they do.

@@ -30,6 +30,7 @@ fn operation(line: &str) -> Operation {
         match word.split_once('=') {
             Some(("on", ids)) => op.depends_on.extend(ids.split(',').map(dependency)),
             Some(("declared", on)) => op.depends_on.push(edge(on, DependencyReason::Declared)),
+            Some(("read", on)) => op.depends_on.push(edge(on, DependencyReason::Read)),
             Some(("within", on)) => op.depends_on.push(edge(on, DependencyReason::Within)),
             Some(("group", first)) => op.group = Some(id(first.parse().unwrap())),
             Some(("task", task)) => op.task = Some(task.parse().unwrap()),
@@ -248,6 +249,31 @@ fn a_clean_merge_excuses_a_dependent() {
     .unwrap();
     assert_eq!(steps(&plan), [1]);
     assert_eq!(plan.left_alone, [LeftAlone::Merges { id: id(2) }]);
+}
+
+#[test]
+fn a_read_counts_unless_what_was_read_stays_the_same() {
+    let history =
+        history("1 committed\n2 committed read=1\n3 committed on=2\n4 committed read=1 on=1");
+    let mut permission = permitted();
+    let plan = plan_undo(&history, &ops(&[1]), None, &permission).unwrap();
+    assert_eq!(steps(&plan), [4, 3, 2, 1]);
+    let edges = [(id(2), id(1)), (id(4), id(1))];
+    permission.same_reads.extend(edges);
+    let plan = plan_undo(&history, &ops(&[1]), None, &permission).unwrap();
+    // What wrote the same target goes, whatever it read; what was built on the reader stays with it.
+    assert_eq!(steps(&plan), [4, 1]);
+    let (three, read) = (id(3), (id(2), id(1)));
+    assert_eq!(
+        plan.left_alone,
+        [
+            LeftAlone::Independent { id: three },
+            LeftAlone::ReadsTheSame {
+                id: read.0,
+                on: read.1
+            },
+        ]
+    );
 }
 
 #[test]

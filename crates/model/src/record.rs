@@ -237,7 +237,7 @@ pub enum Event {
     TaskRollback {
         /// Its name.
         task: TaskId,
-        /// Why.
+        /// The reason, for people.
         why: String,
     },
     /// A point to return to.

@@ -88,12 +88,12 @@ pub enum OnWaveFailure {
 pub enum RolloutMark {
     /// A wave is being written and checked.
     Wave {
-        /// Which.
+        /// The number of the wave, from 1.
         wave: u32,
     },
     /// A wave is written and passed its check.
     Passed {
-        /// Which.
+        /// The number of the wave, from 1.
         wave: u32,
     },
     /// A gate wants somebody to decide about a write of the wave.
@@ -107,7 +107,7 @@ pub enum RolloutMark {
     Held {
         /// Which wave.
         wave: u32,
-        /// What.
+        /// What was found.
         why: String,
     },
     /// Somebody stopped it.
@@ -117,9 +117,9 @@ pub enum RolloutMark {
     },
     /// The wave failed: from here on it is only taken back.
     Failed {
-        /// Which.
+        /// The number of the wave, from 1.
         wave: u32,
-        /// Why.
+        /// The reason, for people.
         why: String,
     },
     /// Somebody wants all of it taken back.
@@ -139,9 +139,9 @@ pub enum RolloutEnd {
     Done,
     /// A wave failed and was taken back; later ones were never touched.
     Stopped {
-        /// Which.
+        /// The number of the wave, from 1.
         wave: u32,
-        /// Why.
+        /// The reason, for people.
         why: String,
         /// What was taken back.
         back: OnWaveFailure,
@@ -177,7 +177,7 @@ pub enum RolloutState {
     Held {
         /// Before or in which wave.
         wave: u32,
-        /// What.
+        /// What was found.
         why: String,
     },
     /// Somebody stopped it.
@@ -195,9 +195,9 @@ pub enum RolloutState {
     },
     /// A wave failed and was taken back.
     Stopped {
-        /// Which.
+        /// The number of the wave, from 1.
         wave: u32,
-        /// Why.
+        /// The reason, for people.
         why: String,
         /// What was taken back.
         back: OnWaveFailure,
@@ -221,7 +221,7 @@ pub enum GoOn {
     TakeBack {
         /// Which wave.
         wave: u32,
-        /// Why.
+        /// The reason, for people.
         why: String,
     },
     /// Take back all of it.

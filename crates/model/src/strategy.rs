@@ -79,7 +79,8 @@ impl OperationKind {
     ];
 }
 
-/// What is known of a write before it happens. Drivers tell all of it but how often a target was written.
+/// What is known of a write before it happens. Drivers tell it; how often a target was written and how much room there is, the
+/// engine finds out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -96,6 +97,8 @@ pub struct Traits {
     pub writes_per_minute: u32,
     /// Whether keeping the state before whole would be a copy: it is too large to ride with the record, and no depot takes it.
     pub is_copied: bool,
+    /// How many bytes the disk of the store has left for that copy. None if nobody looked.
+    pub free_bytes: Option<u64>,
     /// Whether the API can take its call back.
     pub is_reversible_api: bool,
     /// Whether only a second effect with a meaning (a refund) counts as an undo.
@@ -117,6 +120,7 @@ impl Traits {
             files: 1,
             writes_per_minute: 0,
             is_copied: false,
+            free_bytes: None,
             is_reversible_api: true,
             needs_semantic_undo: false,
             destroys_beyond_reach: false,
@@ -129,7 +133,7 @@ impl Traits {
 /// A strategy that could not be prepared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotPrepared {
-    /// Which.
+    /// The strategy that was tried.
     pub strategy: Strategy,
     /// Why not.
     pub why: String,
@@ -269,244 +273,21 @@ fn files(traits: &Traits) -> Decision {
         }
         (_, false) => format!("small enough to keep whole (size {size})"),
     };
-    Decision::new(Snapshot, &[Transaction], reason)
+    let decision = Decision::new(Snapshot, &[Transaction], reason);
+    let free = traits
+        .free_bytes
+        .filter(|free| traits.is_copied && *free < size);
+    let Some(why) = free.map(|free| format!("no room for a copy: {free} bytes are free")) else {
+        return decision;
+    };
+    // A look at the disk proves nothing: where the change cannot be logged, a copy is tried all the same.
+    let logged = decision.next(why).map(|logged| Decision {
+        fallbacks: vec![Snapshot],
+        ..logged
+    });
+    logged.unwrap_or(decision)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MIB: u64 = 1024 * 1024;
-
-    /// One row of the table: what the write is, the strategy, what is tried next, a word of the reason.
-    type Row = (
-        &'static str,
-        Traits,
-        Strategy,
-        &'static [Strategy],
-        &'static str,
-    );
-
-    fn with(kind: OperationKind, change: impl FnOnce(&mut Traits)) -> Traits {
-        let mut traits = Traits::of(kind);
-        change(&mut traits);
-        traits
-    }
-
-    fn copied(size_bytes: u64) -> Traits {
-        with(OperationKind::FileWrite, |t| {
-            (t.size_bytes, t.is_copied) = (size_bytes, true);
-        })
-    }
-
-    /// The nine rows of the article's matrix, in its order.
-    fn matrix() -> Vec<Row> {
-        use OperationKind as K;
-        use Strategy::{Compensation, Irreversible, Snapshot, Transaction};
-        vec![
-            (
-                "file < 100 MB",
-                copied(100 * MIB - 1),
-                Snapshot,
-                &[Transaction],
-                "to copy",
-            ),
-            (
-                "file >= 100 MB",
-                copied(100 * MIB),
-                Transaction,
-                &[Snapshot],
-                "too large",
-            ),
-            (
-                "multi-file",
-                with(K::FileMulti, |t| t.files = 7),
-                Snapshot,
-                &[Transaction],
-                "7 files",
-            ),
-            (
-                "database",
-                Traits::of(K::DatabaseWrite),
-                Transaction,
-                &[Compensation],
-                "rows",
-            ),
-            (
-                "api",
-                Traits::of(K::ApiCall),
-                Compensation,
-                &[Irreversible],
-                "inverse",
-            ),
-            (
-                "frequent",
-                with(K::FileWrite, |t| {
-                    (t.writes_per_minute, t.size_bytes) = (6, LOGGED_BYTES_MIN + 1);
-                }),
-                Transaction,
-                &[Snapshot],
-                "6 writes",
-            ),
-            (
-                "semantic",
-                with(K::ApiCall, |t| t.needs_semantic_undo = true),
-                Compensation,
-                &[Irreversible],
-                "meaning",
-            ),
-            (
-                "destructive",
-                with(K::FileDelete, |t| t.destroys_beyond_reach = true),
-                Irreversible,
-                &[],
-                "no driver",
-            ),
-            (
-                "cross-agent",
-                with(K::FileWrite, |t| t.crosses_agents = true),
-                Compensation,
-                &[],
-                "agents",
-            ),
-        ]
-    }
-
-    /// The kinds that the article's code knows and its matrix does not list, and the edges of its numbers.
-    fn beyond_the_matrix() -> Vec<Row> {
-        use OperationKind as K;
-        use Strategy::{Irreversible, Snapshot, Transaction};
-        vec![
-            (
-                "config",
-                Traits::of(K::ConfigChange),
-                Transaction,
-                &[],
-                "key",
-            ),
-            (
-                "mixed",
-                Traits::of(K::Mixed),
-                Transaction,
-                &[Strategy::Compensation],
-                "several",
-            ),
-            (
-                "delete, of any size",
-                with(K::FileDelete, |t| t.size_bytes = 4096 * MIB),
-                Snapshot,
-                &[],
-                "kept",
-            ),
-            (
-                "one-way api",
-                with(K::ApiCall, |t| t.is_reversible_api = false),
-                Irreversible,
-                &[],
-                "no inverse",
-            ),
-            (
-                "five a minute",
-                with(K::FileWrite, |t| {
-                    (t.writes_per_minute, t.size_bytes) = (5, 4096);
-                }),
-                Snapshot,
-                &[Transaction],
-                "keep whole",
-            ),
-            (
-                "frequent and tiny",
-                with(K::FileWrite, |t| {
-                    (t.writes_per_minute, t.size_bytes) = (60, LOGGED_BYTES_MIN);
-                }),
-                Snapshot,
-                &[Transaction],
-                "keep whole",
-            ),
-            (
-                "large, and a depot takes its inode",
-                with(K::FileWrite, |t| t.size_bytes = 4096 * MIB),
-                Snapshot,
-                &[Transaction],
-                "without a copy",
-            ),
-            (
-                "frequent and large, and a depot takes its inode",
-                with(K::FileWrite, |t| {
-                    t.writes_per_minute = 9;
-                    t.size_bytes = RIDING_BYTES_MAX + 1;
-                }),
-                Snapshot,
-                &[Transaction],
-                "without a copy",
-            ),
-        ]
-    }
-
-    #[test]
-    fn every_row_of_the_matrix_is_decided_as_written() {
-        for (row, traits, strategy, fallbacks, word) in
-            matrix().into_iter().chain(beyond_the_matrix())
-        {
-            let decision = choose(&traits);
-            assert_eq!(decision.strategy, strategy, "{row}");
-            assert_eq!(decision.asked, Some(strategy), "{row}");
-            assert_eq!(decision.fallbacks, fallbacks, "{row}");
-            assert!(decision.reason.contains(word), "{row}: {}", decision.reason);
-        }
-    }
-
-    #[test]
-    fn every_kind_has_a_decision_with_a_reason() {
-        for kind in OperationKind::ALL {
-            assert!(!choose(&Traits::of(kind)).reason.is_empty(), "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn an_explicit_preference_wins_over_every_rule_and_has_no_fallback() {
-        for kind in OperationKind::ALL {
-            for strategy in [
-                Strategy::Snapshot,
-                Strategy::Transaction,
-                Strategy::Compensation,
-                Strategy::Irreversible,
-            ] {
-                let traits = with(kind, |t| {
-                    t.preferred = Some(strategy);
-                    t.crosses_agents = true;
-                    t.destroys_beyond_reach = true;
-                });
-                let decision = choose(&traits);
-                assert_eq!(decision.strategy, strategy);
-                assert!(decision.reason.contains("asked"));
-                assert_eq!(decision.next("it cannot".to_owned()), None);
-            }
-        }
-    }
-
-    #[test]
-    fn what_could_not_be_prepared_is_on_record_with_what_was_asked_for() {
-        let decision = choose(&copied(200 * MIB));
-        let next = decision
-            .next("half of it changes".to_owned())
-            .expect("a copy");
-        assert_eq!(
-            (next.asked, next.strategy),
-            (Some(Strategy::Transaction), Strategy::Snapshot)
-        );
-        let tried = &next.not_prepared[..];
-        assert!(
-            matches!(tried, [NotPrepared { strategy: Strategy::Transaction, why }] if why == "half of it changes")
-        );
-        assert_eq!(next.next("the disk is full".to_owned()), None);
-    }
-
-    #[test]
-    fn a_decision_of_an_older_program_is_read() {
-        let old = r#"{"strategy":"transaction","fallback":"snapshot-per-file","reason":"7 files are all or nothing"}"#;
-        let read: Decision = serde_json::from_str(old).expect("it is read");
-        assert_eq!((read.strategy, read.asked), (Strategy::Transaction, None));
-        assert_eq!(serde_json::to_string(&read).expect("it is written"), old);
-    }
-}
+#[path = "strategy_tests.rs"]
+mod tests;

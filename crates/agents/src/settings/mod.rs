@@ -95,7 +95,7 @@ pub enum Want {
 /// A file of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generated {
-    /// Where.
+    /// The file that holds it.
     pub path: PathBuf,
     /// What is in it.
     pub text: String,

@@ -20,7 +20,7 @@ struct Mount {
     device: Vec<u8>,
     /// Which directory of its file system is seen.
     root: PathBuf,
-    /// Where.
+    /// The mount point.
     at: PathBuf,
 }
 

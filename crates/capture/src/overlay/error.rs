@@ -9,7 +9,7 @@ pub enum OverlayError {
     /// A file that the kernel shows could not be read.
     #[error("could not read `{}`", path.display())]
     Unreadable {
-        /// Which.
+        /// The path as it was asked for.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -18,7 +18,7 @@ pub enum OverlayError {
     /// A directory for the layers could not be made.
     #[error("could not make `{}`", path.display())]
     Unmakable {
-        /// Which.
+        /// The path as it was asked for.
         path: PathBuf,
         /// What the system said.
         #[source]

@@ -68,19 +68,19 @@ pub(super) enum Step {
     },
     /// The thing itself, with all that is mounted below.
     Bind {
-        /// Which.
+        /// Where it is mounted.
         point: PathBuf,
         /// Whether it may not be written.
         is_read_only: bool,
     },
     /// The kernel's own view of the new processes.
     Processes {
-        /// Where.
+        /// Where it is mounted.
         point: PathBuf,
     },
     /// Nothing, in place of a directory that is nobody's business.
     Mask {
-        /// Which.
+        /// The directory that is hidden.
         point: PathBuf,
     },
 }
@@ -111,7 +111,7 @@ impl Step {
 /// Everything that is mounted, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// How.
+    /// Who mounts: root, or a user namespace of our own.
     pub means: Means,
     /// Where the new root is put together: a directory in the layers' own.
     pub(super) root: PathBuf,

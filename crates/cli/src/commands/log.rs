@@ -9,8 +9,8 @@ use clap::{Args, ValueHint};
 use super::undo::below_here;
 use crate::browse::walk;
 use crate::failure::Failure;
+use crate::named_targets::named_target;
 use crate::paths::real;
-use crate::place::place;
 use crate::session::{Session, now};
 use crate::show;
 
@@ -73,7 +73,7 @@ pub(crate) fn cmd_log(session: &mut Session, args: &LogArgs) -> Result<(), Failu
         return session.show(&engine, &reply);
     }
     let at = match &args.path {
-        Some(path) => Some(place(&engine, path)?),
+        Some(path) => Some(named_target(&engine, path)?),
         None => None,
     };
     let filter = Filter {

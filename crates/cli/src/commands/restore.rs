@@ -6,8 +6,8 @@ use backout_engine::{Command, Reply, Report};
 use clap::{Args, ValueHint};
 
 use crate::failure::Failure;
+use crate::named_targets::named_target;
 use crate::paths::real;
-use crate::place::place;
 use crate::session::{Session, reference};
 use crate::show;
 use crate::words::Words;
@@ -51,7 +51,7 @@ pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(
     let engine = session.engine()?;
     let (mut paths, mut targets) = (Vec::new(), Vec::new());
     for path in &args.paths {
-        let key = place(&engine, path)?;
+        let key = named_target(&engine, path)?;
         if key.file().is_none() || !key.parts().is_empty() {
             if !targets.contains(&key) {
                 targets.push(key);

@@ -65,7 +65,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     over_limit: Over,
 
-    /// Also record what the command reads: it then depends on the operations that wrote it.
+    /// Also record which files the command reads: an undo that changes one of them undoes the command too.
     #[arg(long)]
     reads: bool,
 

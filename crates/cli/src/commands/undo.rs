@@ -14,8 +14,8 @@ use backout_storage::RefError;
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::named_targets::named_target;
 use crate::paths::absolute;
-use crate::place::place;
 use crate::session::Session;
 use crate::show::undo::{Asked, Words};
 use crate::when::moment;
@@ -404,7 +404,7 @@ fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
     let path = PathBuf::from(name);
     // What is no text is no operation.
     let Some(name) = name.to_str() else {
-        return Ok(Meant::Path(place(engine, &path)?));
+        return Ok(Meant::Path(named_target(engine, &path)?));
     };
     let is_there = path.symlink_metadata().is_ok();
     let reference = match name.parse::<OperationRef>() {
@@ -413,7 +413,7 @@ fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
             let text = name.to_owned();
             return Err(EngineError::Ref(RefError::Malformed { text }).into());
         }
-        Err(_) => return Ok(Meant::Path(place(engine, &path)?)),
+        Err(_) => return Ok(Meant::Path(named_target(engine, &path)?)),
     };
     match engine.store().resolve(&reference) {
         Ok(_) if is_there => Err(Report::usage(format!(
@@ -422,7 +422,7 @@ fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
         .next(format!("write `./{name}` for the file"))
         .next("or give more digits of the operation")
         .into()),
-        Err(RefError::Unknown { .. }) if is_there => Ok(Meant::Path(place(engine, &path)?)),
+        Err(RefError::Unknown { .. }) if is_there => Ok(Meant::Path(named_target(engine, &path)?)),
         Ok(_) | Err(_) => Ok(Meant::Operation(reference)),
     }
 }

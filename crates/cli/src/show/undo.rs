@@ -354,6 +354,7 @@ pub(super) fn left_alone(engine: &Engine, left: &[LeftAlone], here: &Here, stay:
             LeftAlone::Independent { .. }
             | LeftAlone::Merges { .. }
             | LeftAlone::Depends { .. }
+            | LeftAlone::ReadsTheSame { .. }
             | LeftAlone::GoesAgain { .. } => later.push(left),
             LeftAlone::UndoneSince { .. } => undone.push(left),
             // What is undone already is no news.

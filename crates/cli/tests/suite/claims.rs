@@ -299,6 +299,12 @@ impl Disk {
         while file.write_all(&[b'x'; 4096]).is_ok() {}
     }
 
+    /// Gives it another size.
+    pub(crate) fn resize(&self, kib: u32) {
+        let size = format!("size={kib}k");
+        rustix::mount::mount_remount(&self.path, MountFlags::empty(), size.as_str()).unwrap();
+    }
+
     /// Makes it read-only.
     pub(crate) fn lock(&self) {
         rustix::mount::mount_remount(&self.path, MountFlags::RDONLY, "").unwrap();

@@ -17,14 +17,18 @@ fn give(world: &World, names: &[&str]) {
     }
 }
 
+/// Nothing that could be packed into much less.
+fn noise() -> String {
+    let numbers = (0..60_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    numbers.map(|n| format!("{n:016x}")).collect()
+}
+
 /// An ordinary user's write of a large file where only a copy can keep it, with so many KiB for the state.
 fn copied_to(kib: u32) -> Option<Ran> {
     let world = World::new();
     let _state = Disk::at(world.place("home/state"), kib)?;
     let _work = Disk::at(world.path("m"), 2000)?;
-    // Nothing that could be packed into much less.
-    let noise = (0..60_000_u64).map(|n| format!("{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-    world.put("m/mine/big", &noise.collect::<String>());
+    world.put("m/mine/big", &noise());
     give(&world, &["work/m/mine", "work/m/mine/big", "home/state"]);
     let write = ["write", "m/mine/big", "--text", "2"];
     Some(world.still(|| world.run(&mut world.as_nobody(&write).unwrap())))
@@ -48,6 +52,50 @@ fn what_cannot_be_kept_is_not_changed() {
       next: make room, or put the state directory on that file system with `--state-dir`
     [exit code 1]
     ");
+}
+
+/// Little of it changes, so it needs no copy: how much room there is decides that before anything is copied.
+#[test]
+fn what_there_is_no_room_to_copy_is_logged_with_the_reason() {
+    let world = World::new();
+    let Some(state) = Disk::at(world.place("home/state"), 752) else {
+        return;
+    };
+    let Some(_work) = Disk::at(world.path("m"), 4000) else {
+        return;
+    };
+    let before = noise();
+    world.put("m/mine/big", &before);
+    give(&world, &["work/m/mine", "work/m/mine/big", "home/state"]);
+    let nobody = |arguments: &[&str]| world.run(&mut world.as_nobody(arguments).unwrap());
+    let zero = "0".repeat(16);
+    let edit = ["edit", "m/mine/big", "--search", &zero, "--replace", "x"];
+    let ran = nobody(&edit);
+    assert_eq!(ran.code, 0, "{ran}");
+    let why = "the way back is a transaction, not a snapshot: no room for a copy: ";
+    assert!(ran.err.contains(why), "{ran}");
+    assert!(!world.place("home/state/contents/1.pack").exists());
+    let shown: serde_json::Value = serde_json::from_str(&nobody(&["show", "--json"]).out).unwrap();
+    let decision = &shown["operation"]["decision"];
+    assert_eq!(decision["asked"], "snapshot", "{shown}");
+    assert_eq!(decision["strategy"], "transaction", "{shown}");
+    let tried = &decision["not_prepared"][0];
+    assert!(
+        tried["why"].to_string().contains("bytes are free"),
+        "{shown}"
+    );
+    assert!(
+        decision["cost"]["stored_bytes"].as_u64().unwrap() < 1000,
+        "{shown}"
+    );
+    // An undo keeps what it replaces, and that is a copy too: it says so and changes nothing.
+    let ran = nobody(&["undo"]);
+    assert_eq!(ran.code, 1, "{ran}");
+    assert!(ran.err.contains("nothing was taken back"), "{ran}");
+    state.resize(8000);
+    let ran = nobody(&["undo"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(fs::read_to_string(world.path("m/mine/big")).unwrap() == before);
 }
 
 #[test]

@@ -500,9 +500,10 @@ impl Recorder {
     pub(super) fn read(&mut self, place: &Place) -> Result<Answer, Stop> {
         if let (Some(node), Ok(path)) = (node_of(place), TargetPath::new(place.path()))
             && node.kind == Kind::File
-            && !self.tracker.reads.contains(&path)
+            && !self.tracker.reads.contains_key(&path)
         {
-            self.learn(Note::Read(path), Vec::new())?;
+            self.learn(Note::Read(path.clone()), Vec::new())?;
+            self.tracker.reads.insert(path, Some(node.identity));
         }
         Ok(Answer::Continue)
     }

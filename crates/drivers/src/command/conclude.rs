@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use backout_files::{Counts, Settled};
+use backout_files::{Counts, FileRead, Settled};
 use backout_model::wide::Wide;
 use backout_model::{Target, TargetPath};
 
@@ -85,7 +85,7 @@ impl Settling<'_> {
             contents,
             completion: completion.encode()?,
             counts,
-            reads: self.tracker.reads.into_iter().collect(),
+            reads: self.tracker.reads.into_iter().map(read).collect(),
             is_nothing,
             doubts: Vec::new(),
         })
@@ -177,4 +177,8 @@ impl Settling<'_> {
         };
         Ok(changed.is_some_and(|changed| changed > until))
     }
+}
+
+fn read((path, identity): (TargetPath, Option<Identity>)) -> FileRead {
+    FileRead { path, identity }
 }

@@ -42,9 +42,9 @@ pub enum RecorderError {
     /// The log could not be made.
     #[error("the capture log `{}` could not be made", path.display())]
     Log {
-        /// Where.
+        /// The log file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         #[source]
         source: io::Error,
     },

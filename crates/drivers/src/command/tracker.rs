@@ -71,7 +71,8 @@ pub(crate) struct Tracker {
     pub(crate) left: HashMap<TargetPath, Image>,
     /// What was known of names that are told by operations of their own.
     pub(crate) cuts: BTreeMap<OperationId, Cut>,
-    pub(crate) reads: BTreeSet<TargetPath>,
+    /// What the command read, and which inode that was, where that was seen.
+    pub(crate) reads: BTreeMap<TargetPath, Option<Identity>>,
     pub(crate) contents: Vec<NewContent>,
     pub(crate) pending: Option<Move>,
     /// Directories that were scanned, and what stood there.
@@ -147,7 +148,7 @@ impl Tracker {
             Note::Cut { by, paths } => self.cut(by, &paths),
             Note::CutAll(by) => self.cut_all(by),
             Note::Uncut(by) => self.uncut(by),
-            Note::Read(path) => drop(self.reads.insert(path)),
+            Note::Read(path) => drop(self.reads.entry(path).or_default()),
             Note::Root(path) => self.roots.push(path),
             Note::Scanned {
                 path,

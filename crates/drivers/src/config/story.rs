@@ -8,7 +8,7 @@ use super::recipe::{CONFIG, ConfigRecipe};
 
 /// The operations since the first one that is taken back.
 pub(super) struct Story<'p> {
-    /// That one.
+    /// The recipe of the first of them.
     pub(super) first: ConfigRecipe,
     /// The digest of the text before it.
     before: Digest,

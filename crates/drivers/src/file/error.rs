@@ -80,7 +80,7 @@ pub enum FileError {
     /// The system does not let us.
     #[error("not permitted to {action} `{path}`")]
     Permission {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// What was tried.
         action: &'static str,
@@ -96,13 +96,13 @@ pub enum FileError {
     /// The file system is mounted read-only.
     #[error("`{path}` is on a read-only file system")]
     ReadOnly {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
     },
     /// No room, or the quota is used up.
     #[error("no space left to {while_doing} `{path}`")]
     NoSpace {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// What was tried.
         while_doing: &'static str,
@@ -110,7 +110,7 @@ pub enum FileError {
     /// A directory on the way was swapped for a symbolic link.
     #[error("a directory above `{path}` is a symbolic link now")]
     ThroughSymlink {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
     },
     /// A path of a batch or a patch leads out of its directory.
@@ -150,7 +150,7 @@ pub enum FileError {
     /// The state before cannot be kept, so the write is refused.
     #[error("no way to keep what `{path}` is now: {why}")]
     NoWayToKeep {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// What was tried.
         why: String,
@@ -158,7 +158,7 @@ pub enum FileError {
     /// The strategy that was asked for cannot be prepared.
     #[error("what `{path}` is cannot be kept by {strategy}: {why}")]
     NotPrepared {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// What was asked for.
         strategy: Strategy,
@@ -168,7 +168,7 @@ pub enum FileError {
     /// The target changed between being looked at and being written; it was left alone.
     #[error("`{path}` changed while the operation was being prepared")]
     Changed {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
     },
     /// What a layer was made over is not there any more as it was.
@@ -177,13 +177,13 @@ pub enum FileError {
     /// An entry of a batch builds on another in a way that one step cannot express.
     #[error("`{path}` is touched by an earlier change of the same batch")]
     Entangled {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
     },
     /// What was put back is not what was kept.
     #[error("`{path}` was put back but is not as it was: {why}")]
     Damaged {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// What differs.
         why: String,
@@ -191,7 +191,7 @@ pub enum FileError {
     /// A step failed, and so did putting back what was done before it.
     #[error("`{path}` is half done: putting it back failed ({putting_back})")]
     HalfDone {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// Why it could not be put back.
         putting_back: String,
@@ -202,7 +202,7 @@ pub enum FileError {
     /// The search and replacement do not fit the file.
     #[error("`{path}` cannot be edited")]
     Edit {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// Why not.
         #[source]
@@ -236,7 +236,7 @@ pub enum FileError {
     /// The disk did not take what it was given. What it has of it is unknown, and asking again would only hide that.
     #[error("could not sync `{path}`")]
     NotSynced {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// What the system said.
         #[source]
@@ -245,7 +245,7 @@ pub enum FileError {
     /// Any other failure of the system.
     #[error("could not {action} `{path}`")]
     Io {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
         /// What was tried.
         action: &'static str,

@@ -210,7 +210,7 @@ pub(crate) enum Image {
     },
     /// A pipe, a socket or a device, by value.
     Special {
-        /// Which.
+        /// The kind of what moved.
         node: Kind,
         /// The device's number.
         #[serde(with = "wide")]

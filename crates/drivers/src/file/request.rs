@@ -94,7 +94,7 @@ pub enum FileRequest {
     },
     /// Remove a file, a link, an empty directory or a tree.
     Remove {
-        /// What.
+        /// The name that it is about.
         #[serde(with = "any_path")]
         path: PathBuf,
         /// Whether a directory goes with all that is in it.
@@ -156,17 +156,17 @@ pub enum FileRequest {
     },
     /// Change permissions.
     Chmod {
-        /// What.
+        /// The name that it is about.
         #[serde(with = "any_path")]
         path: PathBuf,
-        /// How.
+        /// The bits to set, to clear or to give.
         mode: ModeChange,
         /// Whether all below it changes too.
         recursive: bool,
     },
     /// Change the owner.
     Chown {
-        /// What.
+        /// The name that it is about.
         #[serde(with = "any_path")]
         path: PathBuf,
         /// The new owner.

@@ -10,10 +10,10 @@ use super::carry::{Kept, SqliteStaged};
 use super::database::Database;
 use super::driver::SqliteDriver;
 use super::error::SqliteFault;
-use super::look::look;
 use super::name::row_name;
 use super::recipe::SqliteRecipe;
 use super::references::hindered;
+use super::row_states::look;
 use super::shape::{count_dangling, placed, whole_tables};
 
 /// How often an undo in parts leaves out what turns out to stand in the way.

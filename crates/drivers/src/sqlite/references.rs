@@ -6,8 +6,8 @@ use backout_changeset::rusqlite::{self, Connection, params_from_iter};
 use backout_changeset::{Change, ChangesetError, Op, Value, each};
 
 use super::back::Row;
-use super::look::Tables;
 use super::name::{quoted, row_name};
+use super::row_states::Tables;
 use super::vague::rowid_of;
 
 /// A reference that leads nowhere.

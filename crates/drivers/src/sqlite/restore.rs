@@ -9,10 +9,10 @@ use backout_model::{Completion, Effect, Target};
 use super::SqliteDriver;
 use super::driver::Sight;
 use super::error::SqliteFault;
-use super::look::Looked;
 use super::name::{literal, quoted};
 use super::recipe::SqliteRecipe;
 use super::request::SqlRequest;
+use super::row_states::Looked;
 
 impl SqliteDriver {
     /// Makes the request that makes rows of an effect what they were, or became; none if more than rows is meant.

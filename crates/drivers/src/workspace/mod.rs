@@ -17,7 +17,7 @@
 mod differ;
 mod entry;
 mod index;
-mod look;
+mod objects;
 mod port;
 mod walk;
 

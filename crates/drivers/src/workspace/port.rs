@@ -9,7 +9,7 @@ use backout_model::{Digest, TargetPath};
 
 use super::differ::{Differ, pasts};
 use super::index::index_tree;
-use super::look::{Looking, needed, write_out};
+use super::objects::{Looking, needed, write_out};
 use crate::file::FileDriver;
 use crate::file::error::FileError;
 

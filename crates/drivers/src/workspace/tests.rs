@@ -9,7 +9,7 @@ use backout_model::ports::ContentsError;
 use backout_model::{Digest, TargetPath};
 
 use super::index::{Known, Last, Next};
-use super::look::needed;
+use super::objects::needed;
 use crate::file::recipe::Kind;
 
 fn known(name: &str, kind: Kind) -> Known {

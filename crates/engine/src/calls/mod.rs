@@ -93,7 +93,7 @@ pub enum CallBegun {
     Refused {
         /// The refusal, as it is in the journal.
         id: OperationId,
-        /// Why.
+        /// The reason, for people.
         why: String,
     },
 }

@@ -27,7 +27,7 @@ pub enum FailedCommand {
     },
     /// Leave what could not be taken back as it is.
     Accept {
-        /// Of which.
+        /// The operation whose undo failed.
         operation: OperationRef,
         /// Who says so, and why.
         decided: Decided,

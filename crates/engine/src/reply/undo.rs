@@ -26,7 +26,7 @@ pub enum TargetState {
     },
     /// What it was is not kept, or not any more.
     CannotComeBack {
-        /// Why.
+        /// The reason, for people.
         why: String,
     },
     /// A newer step of the same plan writes it first.
@@ -40,7 +40,7 @@ pub enum TargetState {
     },
     /// It is restored, but for one thing that only somebody else could put back.
     Incomplete {
-        /// What.
+        /// The reason, for people.
         why: String,
     },
 }

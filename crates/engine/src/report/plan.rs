@@ -87,6 +87,7 @@ pub fn redo_undone(left: &[LeftAlone]) -> Option<Call> {
         LeftAlone::Independent { .. }
         | LeftAlone::Merges { .. }
         | LeftAlone::Depends { .. }
+        | LeftAlone::ReadsTheSame { .. }
         | LeftAlone::GoesAgain { .. }
         | LeftAlone::NotInEffect { .. } => None,
     });

@@ -45,7 +45,7 @@ pub enum RolloutError {
     Broken {
         /// Its task.
         task: TaskId,
-        /// Why.
+        /// What ended it.
         #[source]
         cause: Box<EngineError>,
     },

@@ -39,7 +39,7 @@ pub struct RolloutStart {
 pub struct StartStep {
     /// What is written.
     pub target: TargetPath,
-    /// How.
+    /// The write, as its driver reads it.
     pub request: WriteRequest,
 }
 

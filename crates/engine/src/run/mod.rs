@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use backout_capture::live::{SpawnError, Variables, spawn};
 use backout_crashpoint::crash_point;
-use backout_files::{Claim, CommandLog, Limits, Recorder, Settled, Was};
+use backout_files::{Claim, CommandLog, Limits, Recorder, Settled};
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
     Asked, CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, Dependency,
@@ -91,8 +91,8 @@ struct ArmedCommand {
     lacks: Option<String>,
     /// Names that are not part of it.
     left_out: Vec<PathBuf>,
-    /// Whether its summary is in the words of whoever asked for it.
-    is_shown: bool,
+    /// What people are shown instead of its words, if whoever asked for it said so.
+    shown: Option<String>,
 }
 
 impl Engine {
@@ -205,7 +205,7 @@ impl Engine {
         let call = call.map(|key| Asked::new(key, Digest::of(summary.as_bytes())));
         let mut armed = self.arm_command((summary, call), None, start, limits)?;
         armed.left_out.clone_from(&request.left_out);
-        armed.is_shown = request.shown.is_some();
+        armed.shown.clone_from(&request.shown);
         Ok(armed)
     }
 
@@ -262,10 +262,8 @@ impl Engine {
         of: &ArmedCommand,
         names: &[String],
     ) -> Result<ArmedCommand, EngineError> {
-        let words = match of.summary.strip_prefix("run ") {
-            Some(shown) if of.is_shown => shown.to_owned(),
-            Some(_) | None => watch.start.words.join(" "),
-        };
+        let words = || watch.start.words.join(" ");
+        let words = of.shown.clone().unwrap_or_else(words);
         let summary = format!("left running by {words}: {}", names.join(", "));
         let (of, left_out) = (of.id, of.left_out.clone());
         let mut armed = self.arm_command((summary, None), Some(of), &watch.start, watch.limits)?;
@@ -344,7 +342,7 @@ impl Engine {
             began: Instant::now(),
             lacks: None,
             left_out: Vec::new(),
-            is_shown: false,
+            shown: None,
         })
     }
 
@@ -447,56 +445,25 @@ impl Engine {
         end: CommandEnd,
     ) -> Result<(Event, Vec<backout_model::ports::NewContent>), EngineError> {
         let mut depends_on = self.store.dependencies(&settled.targets)?;
-        depends_on.extend(self.reads(&settled.reads)?);
+        let mut reads = self.reads_of(&settled)?;
+        reads.retain(|read| read.on != id);
+        let read: BTreeSet<OperationId> = reads.iter().map(|read| read.on).collect();
+        depends_on.extend(read.into_iter().map(|on| Dependency {
+            on,
+            reason: DependencyReason::Read,
+        }));
         depends_on.retain(|dependency| dependency.on != id);
         notes.dedup();
         let captured = Captured {
             id,
             targets: settled.targets,
             depends_on,
+            reads,
             notes,
             end,
             recipe: settled.recipe,
         };
         Ok((Event::Captured(Box::new(captured)), settled.contents))
-    }
-
-    /// Finds who wrote what a command read, if taking that back would change what it read.
-    fn reads(&self, paths: &[TargetPath]) -> Result<Vec<Dependency>, EngineError> {
-        let mut read = Vec::new();
-        for path in paths {
-            let found = self.store.dependencies(&[Target::node(path.clone())])?;
-            for Dependency { on, reason } in found {
-                let is_writer = reason == DependencyReason::SameTarget;
-                if is_writer && self.changes_bytes(on, path)? {
-                    let reason = DependencyReason::Read;
-                    read.push(Dependency { on, reason });
-                }
-            }
-        }
-        read.sort_unstable();
-        read.dedup();
-        Ok(read)
-    }
-
-    /// Tells whether an operation gave a name other bytes, so that an undo of it would give it others again. Where that cannot be
-    /// told, it did.
-    fn changes_bytes(&self, on: OperationId, path: &TargetPath) -> Result<bool, EngineError> {
-        let effect = self.store.effect(on)?;
-        let Ok(Some(effect)) = self.as_files(&effect) else {
-            return Ok(true);
-        };
-        let sides = self.files.sides(&effect)?;
-        let Some(side) = sides.iter().find(|side| side.path == *path) else {
-            return Ok(true);
-        };
-        let digest = |was: &Option<Was>| was.as_ref().and_then(Was::digest);
-        let is_dress = |was: &Option<Was>| was.as_ref().is_some_and(Was::is_dress);
-        let is_same = match (digest(&side.before), digest(&side.after)) {
-            (Some(before), Some(after)) => before == after,
-            (_, _) => is_dress(&side.before) && is_dress(&side.after),
-        };
-        Ok(!is_same)
     }
 
     /// Records that a command never began.

@@ -68,7 +68,7 @@ pub enum SandboxError {
     /// Something is where an export was to be written.
     #[error("`{path}` is there already")]
     InTheWay {
-        /// Where.
+        /// The path, as people are told it.
         path: String,
     },
     /// There is nothing to make real.

@@ -119,7 +119,7 @@ pub enum SandboxCommand {
     Export {
         /// Its name; none takes the only one.
         name: Option<String>,
-        /// How.
+        /// In which form.
         how: SandboxExport,
         /// Whether variables that look like secrets go along.
         has_secrets: bool,

@@ -132,7 +132,10 @@ impl Engine {
         let mut along: BTreeSet<Key> = BTreeSet::new();
         // So does whatever moved a directory that it is in.
         let mut carriers = Carriers::default();
+        // Reads count when a plan shows that they change.
+        let mut reads = self.may_reads(&history)?;
         loop {
+            permission.same_reads = reads.edges();
             let is_wanted = |target: &Target| along.contains(target.key()) || is_named(target);
             let is_meant = |target: &Target| carriers.have(target) || is_wanted(target);
             let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
@@ -147,7 +150,8 @@ impl Engine {
                 self.add_moved(&plan, &mut along)?;
                 self.add_carriers(&history, &plan, &mut carriers)?;
             }
-            if (along.len(), carriers.len()) == known {
+            let is_as_before = (along.len(), carriers.len()) == known;
+            if is_as_before && !self.count_reads(&mut reads, &plan)? {
                 self.put_in_order(&history, &mut plan)?;
                 self.refuse_split(&history, &plan, options)?;
                 self.keep_homes(&history, &mut plan, options)?;

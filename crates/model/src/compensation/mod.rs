@@ -65,7 +65,7 @@ pub struct Compensation {
 /// A look at what a call made: what others made of it since shows there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
-    /// Where.
+    /// The address, with holes for what only the call tells.
     pub url: Template,
     /// By name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -113,7 +113,7 @@ pub struct Idempotency {
 /// A look that finds the effect of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lookup {
-    /// Where.
+    /// The address, with holes for what only the call tells.
     pub url: Template,
     /// By name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -133,7 +133,7 @@ pub struct Lookup {
 /// A look that tells that an effect is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verify {
-    /// Where.
+    /// The address, with holes for what only the call tells.
     pub url: Template,
     /// By name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

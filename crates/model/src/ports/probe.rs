@@ -7,7 +7,7 @@ use crate::{TargetPath, TaskId, WaveCheck};
 /// What is looked at.
 #[derive(Debug)]
 pub struct WaveLook<'w> {
-    /// How.
+    /// The check to make.
     pub check: &'w WaveCheck,
     /// The rollout, by its task.
     pub task: &'w TaskId,

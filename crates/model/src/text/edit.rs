@@ -27,15 +27,6 @@ pub enum Occurrence {
     Nth(usize),
 }
 
-/// A content after a replacement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edited {
-    /// The new content; equal to the old one if search and replacement are equal.
-    pub content: Vec<u8>,
-    /// How many places were replaced, at least 1.
-    pub replacements: usize,
-}
-
 /// Says why nothing was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
@@ -101,7 +92,7 @@ pub fn replace(
     search: &[u8],
     replacement: &[u8],
     occurrence: Occurrence,
-) -> Result<Edited, EditError> {
+) -> Result<Vec<u8>, EditError> {
     if search.is_empty() {
         return Err(EditError::EmptySearch);
     }
@@ -135,10 +126,7 @@ pub fn replace(
         from = place + search.len();
     }
     edited.extend_from_slice(content.get(from..).unwrap_or_default());
-    Ok(Edited {
-        content: edited,
-        replacements,
-    })
+    Ok(edited)
 }
 
 /// Walks over the places that match, from the left, without overlap.
@@ -242,7 +230,7 @@ mod tests {
 
     fn edit(content: &str, search: &str, occurrence: Occurrence) -> Result<String, EditError> {
         let edited = replace(content.as_bytes(), search.as_bytes(), b"NEW", occurrence)?;
-        Ok(String::from_utf8(edited.content).unwrap())
+        Ok(String::from_utf8(edited).unwrap())
     }
 
     #[test]
@@ -252,13 +240,7 @@ mod tests {
             "one NEW"
         );
         let same = replace(b"a", b"a", b"a", Occurrence::Unique).unwrap();
-        assert_eq!(
-            same,
-            Edited {
-                content: b"a".to_vec(),
-                replacements: 1
-            }
-        );
+        assert_eq!(same, b"a");
     }
 
     #[test]
@@ -298,13 +280,7 @@ mod tests {
     #[test]
     fn all_and_nth_count_from_the_left() {
         let edited = replace(b"x x x", b"x", b"yy", Occurrence::All).unwrap();
-        assert_eq!(
-            edited,
-            Edited {
-                content: b"yy yy yy".to_vec(),
-                replacements: 3
-            }
-        );
+        assert_eq!(edited, b"yy yy yy");
         assert_eq!(edit("x x x", "x", Occurrence::Nth(2)).unwrap(), "x NEW x");
         for wanted in [0, 4, usize::MAX] {
             let error = edit("x x x", "x", Occurrence::Nth(wanted)).unwrap_err();
@@ -367,7 +343,7 @@ mod tests {
         #[test]
         fn all_replaces_what_str_replace_does(content in "[ab\n]{0,30}", search in "[ab]{1,3}", with in "[abc]{0,3}") {
             match replace(content.as_bytes(), search.as_bytes(), with.as_bytes(), Occurrence::All) {
-                Ok(edited) => prop_assert_eq!(edited.content, content.replace(&search, &with).into_bytes()),
+                Ok(edited) => prop_assert_eq!(edited, content.replace(&search, &with).into_bytes()),
                 Err(error) => prop_assert!(!content.contains(&search), "{}", error),
             }
         }

@@ -22,7 +22,7 @@ pub mod patch;
 mod search;
 
 pub use diff::{DiffStat, header_name, is_text, stat, unified, unified_bytes};
-pub use edit::{Difference, EditError, Edited, NearMiss, Occurrence, replace};
+pub use edit::{Difference, EditError, NearMiss, Occurrence, replace};
 pub use merge::{Merge, MergeConflict, merge3};
 pub use patch::{
     FileMode, FilePatch, Hunk, HunkLine, Moved, Patch, PatchError, PatchPath, apply, parse,

@@ -164,6 +164,7 @@ pub fn a_command_stands_where_it_ended(world: &World) {
         id: command,
         targets: vec![node("/a")],
         depends_on: Vec::new(),
+        reads: Vec::new(),
         notes: vec!["seen".to_owned()],
         end: CommandEnd::default(),
         recipe,

@@ -265,49 +265,6 @@ fn a_command_that_only_seems_to_read_is_told() {
     assert!(!said(&output).contains("drift"), "{}", said(&output));
 }
 
-#[test]
-fn reads_make_dependencies() {
-    let world = World::new();
-    world.ok(&["write", "in", "--text", "1\n"]);
-    world.ok(&["run", "--reads", "--", "sh", "-c", "cat in > out"]);
-    let shown = world.json(&["show", "@"]);
-    let reasons = shown["operation"]["depends_on"].to_string();
-    assert!(reasons.contains("\"read\""), "{reasons}");
-    // What was made of it goes with it, and comes back with it.
-    world.ok(&["undo", "@-1"]);
-    assert!(!world.path("in").exists() && !world.path("out").exists());
-    world.ok(&["redo"]);
-    assert_eq!(std::fs::read_to_string(world.path("out")).unwrap(), "1\n");
-}
-
-#[test]
-fn a_read_counts_only_if_its_bytes_would_change() {
-    let world = World::new();
-    std::fs::write(world.path("in"), "1\n").unwrap();
-    world.ok(&["chmod", "600", "in"]);
-    world.ok(&["run", "--reads", "--", "sh", "-c", "cat in > out"]);
-    let shown = world.json(&["show", "@"]);
-    let reasons = shown["operation"]["depends_on"].to_string();
-    assert!(!reasons.contains("\"read\""), "{reasons}");
-    world.ok(&["undo", "@-1"]);
-    assert_eq!(std::fs::read_to_string(world.path("out")).unwrap(), "1\n");
-}
-
-#[test]
-fn a_copy_and_another_name_go_with_what_they_were_made_of() {
-    let world = World::new();
-    for words in [["cp", "in", "copy"], ["mv", "in", "moved"]] {
-        world.ok(&["write", "in", "--text", "1\n"]);
-        world.ok(&words);
-        assert!(world.path(words[2]).exists());
-        world.ok(&["undo", "@-1"]);
-        assert!(
-            !world.path("in").exists() && !world.path(words[2]).exists(),
-            "{words:?}"
-        );
-    }
-}
-
 pub(crate) fn wait_for(is_so: impl Fn() -> bool) {
     for _ in 0..600 {
         if is_so() {

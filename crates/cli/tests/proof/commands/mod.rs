@@ -10,6 +10,7 @@ mod link_stories;
 mod links;
 mod names;
 mod programs;
+mod reads;
 mod relay;
 mod rights;
 mod sandboxes;

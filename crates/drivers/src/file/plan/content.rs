@@ -110,7 +110,7 @@ impl Planner<'_> {
                 cause,
             }
         })?;
-        self.put_file(path, Incoming::Bytes(edited.content), Wanted::Like(old))
+        self.put_file(path, Incoming::Bytes(edited), Wanted::Like(old))
     }
 
     /// Gives the metadata of the file that a name stands for, if it is one; new content has new times.

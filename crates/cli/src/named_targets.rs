@@ -1,4 +1,4 @@
-//! Places that are named on the command line: paths, and other targets as they are printed, like `app.toml:server.port` or
+//! Targets that are named on the command line: paths, and others as they are printed, like `app.toml:server.port` or
 //! `postgres:shop/public/orders:7`.
 //!
 //! A target is known by what the journal has of it: only there it is certain which of its colons, dots and brackets are signs. So
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::paths::real;
 
 /// Finds out what is meant.
-pub(crate) fn place(engine: &Engine, name: &Path) -> Result<Key, Failure> {
+pub(crate) fn named_target(engine: &Engine, name: &Path) -> Result<Key, Failure> {
     let path = real(name)?;
     if path.as_path().symlink_metadata().is_ok() {
         return Ok(path.into());

@@ -1,0 +1,65 @@
+//! Why there is no plan: what was asked for is not there, never happened, or cannot come back.
+
+use crate::{OperationId, Status};
+
+/// Says why there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The history holds no such operation.
+    #[error("there is no operation {id}")]
+    Unknown {
+        /// The id that was named.
+        id: OperationId,
+    },
+    /// It was taken back before.
+    #[error("operation {id} is already undone")]
+    AlreadyUndone {
+        /// The operation.
+        id: OperationId,
+        /// The undo.
+        by: Option<OperationId>,
+    },
+    /// It never came to pass.
+    #[error("operation {id} was {status}: there is nothing to undo")]
+    NeverHappened {
+        /// The operation.
+        id: OperationId,
+        /// What became of it.
+        status: Status,
+    },
+    /// It is being applied right now, or its owner died and nobody recovered it yet.
+    #[error("operation {id} is not finished")]
+    Unfinished {
+        /// The operation.
+        id: OperationId,
+    },
+    /// Its images were let go.
+    #[error("operation {id} can no longer be undone: its images have expired")]
+    Expired {
+        /// The operation.
+        id: OperationId,
+        /// The named operation for whose sake it would have to go.
+        for_sake_of: Option<OperationId>,
+    },
+    /// It was declared irreversible.
+    #[error("operation {id} is irreversible")]
+    Irreversible {
+        /// The operation.
+        id: OperationId,
+    },
+    /// It is a command that changed nothing.
+    #[error("operation {id} changed nothing")]
+    ChangedNothing {
+        /// The operation.
+        id: OperationId,
+    },
+    /// None of its targets is in the scope.
+    #[error("nothing of operation {id} that is in effect was chosen")]
+    NothingChosen {
+        /// The operation.
+        id: OperationId,
+    },
+    /// Nothing fits the goal.
+    #[error("there is nothing to undo")]
+    Nothing,
+}
