@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 19] = [
+const NEEDED: [(&str, &str); 21] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -23,16 +23,22 @@ const NEEDED: [(&str, &str); 19] = [
     ("redis-server", "redis-server"),
     ("mariadbd", "mariadb-server"),
     ("openssl", "openssl"),
+    ("notify-send", "libnotify-bin"),
+    ("dbus-daemon", "dbus"),
     ("pdns_server", "pdns-server"),
     // It installs the coding agents into `target/agents`.
     ("npm", "npm"),
 ];
 
 /// A file that the tests use, and the package that brings it.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     (
         "/usr/lib/python3/dist-packages/yaml/__init__.py",
         "python3-yaml",
+    ),
+    (
+        "/usr/lib/python3/dist-packages/jeepney/__init__.py",
+        "python3-jeepney",
     ),
     // Its programs are in a directory of their version, on nobody's path.
     ("/usr/lib/postgresql", "postgresql"),
