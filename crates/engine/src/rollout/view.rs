@@ -257,9 +257,10 @@ impl Engine {
         let leads_there = files.map(|files| step.at.is_empty() || files == step.at);
         match (leads_there, self.digest_now(plan, step)) {
             (Ok(true), Ok(digest)) if digest == step.staged => StepNow::Pending,
-            (Ok(_), Ok(_)) => StepNow::Changed,
-            // It could be written when the rollout began.
-            (_, Err(EngineError::Driver(_))) | (Err(EngineError::Driver(_)), _) => StepNow::Changed,
+            // What cannot be prepared now could be when the rollout began.
+            (Ok(_), Ok(_) | Err(EngineError::Driver(_))) | (Err(EngineError::Driver(_)), _) => {
+                StepNow::Changed
+            }
             (Err(_), _) | (_, Err(_)) => StepNow::Unknown,
         }
     }
