@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::run::{Step, run_all, say};
 
 /// A program that the tests use, and the package that brings it.
-const NEEDED: [(&str, &str); 22] = [
+const NEEDED: [(&str, &str); 24] = [
     ("setfacl", "acl"),
     ("setfattr", "attr"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -24,6 +24,8 @@ const NEEDED: [(&str, &str); 22] = [
     ("mariadbd", "mariadb-server"),
     ("openssl", "openssl"),
     ("curl", "curl"),
+    ("notify-send", "libnotify-bin"),
+    ("dbus-daemon", "dbus"),
     ("pdns_server", "pdns-server"),
     ("tmux", "tmux"),
     // It installs the coding agents into `target/agents`.
@@ -33,10 +35,14 @@ const NEEDED: [(&str, &str); 22] = [
 ];
 
 /// A file that the tests use, and the package that brings it.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     (
         "/usr/lib/python3/dist-packages/yaml/__init__.py",
         "python3-yaml",
+    ),
+    (
+        "/usr/lib/python3/dist-packages/jeepney/__init__.py",
+        "python3-jeepney",
     ),
     // Its programs are in a directory of their version, on nobody's path.
     ("/usr/lib/postgresql", "postgresql"),

@@ -17,7 +17,7 @@ pub(crate) fn crash(arguments: &[String]) -> Result<(), String> {
     let (name, filter, variables): (_, _, Vec<(&str, &str)>) = match words.as_slice() {
         [] | ["--pairs"] => (
             "every pair of crash points",
-            "crash::",
+            "crash",
             vec![("BACKOUT_EVERY_PAIR", "1")],
         ),
         ["--images", count] => (

@@ -165,6 +165,9 @@ fn test(filters: &[String]) -> Result<(), String> {
     }
     tests.args(filters);
     run_all(vec![Step::new("tests", &mut tests)])?;
+    if filters.is_empty() {
+        rego()?;
+    }
     if !filters.is_empty() || !has_nextest {
         return Ok(());
     }
@@ -195,6 +198,23 @@ fn agents() -> Result<(), String> {
         MORE_AGENTS,
     ]);
     run_all(vec![Step::new("agents", &mut tests)])
+}
+
+/// Runs the tests of the feature `rego`, which is off in all other builds. The program is named beside them so that its
+/// dependencies are those that are built already.
+fn rego() -> Result<(), String> {
+    let mut tests = cargo();
+    tests.args([
+        "test",
+        "--lib",
+        "--features",
+        "backout-cli/testing,backout-gates/rego",
+    ]);
+    for package in ["backout-cli", "backout-gates", "backout-checks"] {
+        tests.args(["--package", package]);
+    }
+    tests.arg("rego");
+    run_all(vec![Step::new("rego", &mut tests)])
 }
 
 fn damage() -> Result<(), String> {

@@ -83,6 +83,7 @@ impl StagedOperation<'_> {
         }
         let change = StagedChange {
             verb: self.verb,
+            has_happened: false,
             summary: &self.summary,
             agent: self.context.agent.as_ref(),
             task: self.context.task.as_ref(),

@@ -373,10 +373,15 @@ impl Engine {
         cause: EngineError,
         trigger: Option<Trigger>,
     ) -> EngineError {
-        let applied = Event::Applied { id, completion };
+        // Until it is undone it counts as interrupted: a recovery that finds it so takes it back.
+        let refused = Event::Interrupted {
+            id,
+            completion: completion.clone(),
+        };
         let recorded = self
             .store
-            .append(&Entry::of(vec![applied]), Durability::Process);
+            .append(&Entry::of(vec![refused]), Durability::Process);
+        crash_point("engine.refused");
         let reference = OperationRef::Prefix(id.to_string());
         let what = UndoWhat::Operations(vec![reference]);
         let set_off_by = || {
@@ -411,12 +416,17 @@ impl Engine {
                     .collect(),
                 made: Vec::new(),
             },
-            Err(error) => EngineError::Stays {
-                id,
-                cause,
-                is_told: self.tell_it_stays(id, trigger, &error),
-                why: Box::new(error),
-            },
+            Err(error) => {
+                // It is in effect, and told as one that could not be taken back.
+                let applied = Entry::of(vec![Event::Applied { id, completion }]);
+                let _recorded = self.store.append(&applied, Durability::Process);
+                EngineError::Stays {
+                    id,
+                    cause,
+                    is_told: self.tell_it_stays(id, trigger, &error),
+                    why: Box::new(error),
+                }
+            }
         }
     }
 }

@@ -59,6 +59,14 @@ impl Engine {
             }
             match operation.status {
                 Status::InDoubt => report.operations.extend(self.recover_one(&operation)?),
+                Status::Interrupted if self.is_refused(&operation)? => {
+                    if self.store.is_alive(&operation.owner) {
+                        report.running.push(operation.id);
+                    } else if self.store.claim(&operation, &self.store.this_process())? {
+                        let back = self.roll_back(operation.id, OnConflict::Refuse, None)?;
+                        report.operations.push(back);
+                    }
+                }
                 // It is settled, and still waits for a decision.
                 Status::Interrupted => report.operations.push(self.recovered(
                     operation.id,
@@ -74,6 +82,16 @@ impl Engine {
         self.add_acts_left(&mut report)?;
         report.sandboxes = self.settle_sandboxes()?;
         Ok(report)
+    }
+
+    /// Tells whether an operation is a write that was refused after it had happened, and nobody came to taking it back. What a
+    /// command or an agent's tool did is no such write: it stays until somebody decides.
+    fn is_refused(&self, operation: &Operation) -> Result<bool, EngineError> {
+        let records = self.store.records_of(operation.id)?;
+        let mut events = records.iter().map(|record| &record.event);
+        let is_captured = events.any(|event| matches!(event, Event::Captured { .. }));
+        let last = records.last().map(|record| &record.event);
+        Ok(!is_captured && matches!(last, Some(Event::Interrupted { .. })))
     }
 
     /// Adds what was left between two steps. What was found on the way is told here.

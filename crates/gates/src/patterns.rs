@@ -8,14 +8,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use backout_model::Glob;
+use backout_model::{Glob, GlobError};
 
 use crate::braces::written_out;
 use crate::ways::Way;
 
 /// How many names are looked at to find links that signs match.
 const NAMES_MAX: usize = 10_000;
+
+/// A pattern of stars of up to this length can be compiled, whatever stands between them.
+const PLAIN_MAX: usize = 1000;
 
 /// What means something in a pattern that is written out.
 const SIGNS: [char; 5] = ['*', '?', '[', ']', '\\'];
@@ -35,11 +39,58 @@ pub(crate) struct Roots<'r> {
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
     /// What is matched, each with what was written.
-    globs: Vec<(Glob, String)>,
+    globs: Vec<(Lazy, String)>,
     /// Where what each of them matches begins, up to its first sign, and whether there is one.
     tops: Vec<(PathBuf, bool)>,
     /// Those in which a `**` stands.
     deep: Vec<(PathBuf, String)>,
+}
+
+/// A pattern that is compiled when the first path comes by that may match: most never have to.
+#[derive(Debug)]
+struct Lazy {
+    /// What is literal.
+    start: PathBuf,
+    /// The names from the first sign on.
+    rest: Vec<String>,
+    glob: OnceLock<Glob>,
+}
+
+impl Lazy {
+    /// Takes a pattern. One with a sign that can be wrong is compiled at once.
+    fn new(start: PathBuf, rest: Vec<String>) -> Result<Self, GlobError> {
+        let lazy = Self {
+            start,
+            rest,
+            glob: OnceLock::new(),
+        };
+        let is_plain = |name: &String| !name.contains(['[', ']', '{', '}', '\\']);
+        let length: usize = lazy.rest.iter().map(String::len).sum();
+        if !lazy.rest.iter().all(is_plain) || length > PLAIN_MAX {
+            let _compiled = lazy.glob.set(lazy.compiled()?);
+        }
+        Ok(lazy)
+    }
+
+    fn compiled(&self) -> Result<Glob, GlobError> {
+        let mut whole = PathBuf::from(Glob::exactly(&self.start));
+        whole.extend(&self.rest);
+        Glob::read(whole, Path::new("/"))
+    }
+
+    fn matches(&self, path: &Path) -> bool {
+        let Ok(below) = path.strip_prefix(&self.start) else {
+            return false;
+        };
+        match self.rest.as_slice() {
+            [] => true,
+            [all] if all == "**" => !below.as_os_str().is_empty(),
+            _ => {
+                let compiled = || self.compiled().expect("stars can be read");
+                self.glob.get_or_init(compiled).matches(path)
+            }
+        }
+    }
 }
 
 /// A pattern that starts at the root.
@@ -96,10 +147,8 @@ impl Patterns {
         let does_count = starts.iter().any(|(start, _)| counts(start));
         let links = links.into_iter().map(|link| (link, Vec::new()));
         for (start, rest) in starts.into_iter().chain(links) {
-            let mut whole = PathBuf::from(Glob::exactly(&start));
-            whole.extend(&rest);
-            let glob = Glob::read(whole, Path::new("/")).map_err(|error| error.to_string())?;
-            self.globs.push((glob, pattern.to_owned()));
+            let lazy = Lazy::new(start.clone(), rest.clone()).map_err(|error| error.to_string())?;
+            self.globs.push((lazy, pattern.to_owned()));
             if rest.iter().any(|name| name == "**") {
                 self.deep.push((start.clone(), pattern.to_owned()));
             }
@@ -246,6 +295,19 @@ mod tests {
             is_own,
         };
         Patterns::new(&written, &roots)
+    }
+
+    #[test]
+    fn what_is_compiled_late_can_be_compiled() {
+        for signs in ["*", "?", "**/", "*a", "a*/", "?*/**/"] {
+            let pattern = signs.repeat(PLAIN_MAX / signs.len());
+            let names = pattern.split('/').filter(|name| !name.is_empty());
+            let lazy = Lazy::new("/p".into(), names.map(ToOwned::to_owned).collect()).unwrap();
+            assert!(lazy.glob.get().is_none(), "{signs}");
+            lazy.matches(Path::new("/p/a/b"));
+            assert!(lazy.glob.get().is_some(), "{signs}");
+        }
+        assert!(Lazy::new("/p".into(), vec!["[".to_owned()]).is_err());
     }
 
     #[test]

@@ -232,6 +232,8 @@ pub struct ChangedFile<'s> {
 pub struct StagedChange<'c> {
     /// What kind of write it is.
     pub verb: Verb,
+    /// Whether it has happened already, as what a command or an agent's own tool wrote.
+    pub has_happened: bool,
     /// One line for people.
     pub summary: &'c str,
     /// Who asks for it.

@@ -37,7 +37,7 @@ pub use backout_model::ports::{
 };
 pub use databases::{Database, databases, write_databases};
 pub use journal::slot_is_gone;
-pub use notices::{note_untold, untold};
+pub use notices::{Telling, note_untold, untold};
 pub use owner::{is_alive, is_elsewhere, is_from_another_boot, is_paused, process, this_process};
 pub use repair::{Salvage, repair_journal};
 pub use sandboxes::Sandboxes;

@@ -32,20 +32,20 @@ const WORDS: [&[u8]; 4] = [
 /// Tells whether a text can hold anything that [`check`] finds. It is read to its end, and not parsed; what is escaped may be
 /// anything.
 pub fn may_be_in(text: &[u8]) -> bool {
-    let begins = |rest: &[u8], word: &[u8]| {
-        let head = rest.get(..word.len());
-        head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+    let is_name = |at: usize| {
+        let rest = text.get(at..).unwrap_or_default();
+        let begins = |word: &[u8]| {
+            let head = rest.get(..word.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+        };
+        begins(b"NotAction") || begins(b"not_action")
     };
-    text.iter().enumerate().any(|(at, byte)| {
-        let rest = || text.get(at..).unwrap_or_default();
-        match byte {
-            // Other encodings have zeros.
-            b'*' | b'\\' | 0 => true,
-            b'a' | b'r' => WORDS.iter().any(|word| rest().starts_with(word)),
-            b'n' | b'N' => begins(rest(), b"NotAction") || begins(rest(), b"not_action"),
-            _ => false,
-        }
-    })
+    // Other encodings have zeros.
+    memchr::memchr3(b'*', b'\\', 0, text).is_some()
+        || memchr::memchr2_iter(b'n', b'N', text).any(is_name)
+        || WORDS
+            .iter()
+            .any(|word| memchr::memmem::find(text, word).is_some())
 }
 
 /// Finds rights without a limit.

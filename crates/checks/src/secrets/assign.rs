@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::pairs::Pairs;
 use super::{Hit, plausible};
 
 /// Parts of a name that say "secret", in small or capital letters. Between two of them a `_` or a `-` may stand.
@@ -18,27 +19,35 @@ const NAMES: [(&str, &str); 10] = [
     ("credential", ""),
 ];
 
+/// How these parts begin.
+static BEGINNINGS: Pairs = beginnings();
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a constant with a wrong index does not compile"
+)]
+const fn beginnings() -> Pairs {
+    let mut set = Pairs::none();
+    let mut at = 0;
+    while at < NAMES.len() {
+        let name = NAMES[at].0.as_bytes();
+        set = set.with_any_case([name[0], name[1]]);
+        at += 1;
+    }
+    set
+}
+
 /// Finds the next part of a name that says "secret".
 pub(super) fn next_name(content: &[u8], from: usize) -> Option<Range<usize>> {
-    const SMALL: u8 = 0x20;
-    let may_begin = |pair: &[u8]| {
-        let [first, second] = pair else { return false };
-        matches!(
-            (first | SMALL, second | SMALL),
-            (b'p', b'a' | b'w' | b'r')
-                | (b'a', b'p' | b'c' | b'u')
-                | (b's', b'e')
-                | (b't', b'o')
-                | (b'c', b'r')
-        )
-    };
-    let mut pairs = content.get(from..)?.windows(2).enumerate();
-    pairs.find_map(|(offset, pair)| {
-        let start = from + offset;
-        let rest = content.get(start..).filter(|_| may_begin(pair))?;
-        let length = NAMES.iter().find_map(|name| length_of(*name, rest))?;
-        Some(start..start + length)
-    })
+    let mut at = from;
+    loop {
+        let start = BEGINNINGS.next(content, at)?;
+        let rest = content.get(start..)?;
+        if let Some(length) = NAMES.iter().find_map(|name| length_of(*name, rest)) {
+            return Some(start..start + length);
+        }
+        at = start + 1;
+    }
 }
 
 /// Tells how long a name is that begins here, if it does.

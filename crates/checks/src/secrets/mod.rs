@@ -9,6 +9,7 @@
 //! The formats are written from what the services document about their tokens.
 
 mod assign;
+mod pairs;
 mod plausible;
 mod shapes;
 mod tokens;
@@ -73,7 +74,8 @@ fn decoded(content: &[u8]) -> Cow<'_, [u8]> {
 
 /// Whether the content is no text: a zero byte near its beginning.
 fn is_binary(content: &[u8]) -> bool {
-    content.iter().take(8192).any(|byte| *byte == 0)
+    let head = content.get(..8192).unwrap_or(content);
+    memchr::memchr(0, head).is_some()
 }
 
 /// All secrets, in their order, none inside of another.

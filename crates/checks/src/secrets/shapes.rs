@@ -405,11 +405,7 @@ pub(super) fn discord_hook(content: &[u8], start: usize) -> Option<Hit> {
 /// Tokens of Discord's bots begin with nothing that is theirs alone. Their two dots are what to look for.
 pub(super) fn discord_bots(content: &[u8]) -> Vec<Hit> {
     let mut hits = Vec::new();
-    for (dot, _) in content
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'.')
-    {
+    for dot in memchr::memchr_iter(b'.', content) {
         if content.get(dot + 7) == Some(&b'.') {
             hits.extend(discord_bot(content, dot));
         }

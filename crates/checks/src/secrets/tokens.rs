@@ -1,5 +1,6 @@
 //! Tokens with a beginning that only they have: one table, one pass.
 
+use super::pairs::Pairs;
 use super::{Hit, plausible, shapes};
 
 /// Which characters follow the beginning.
@@ -147,51 +148,36 @@ const SHAPES: &[(&str, shapes::Shape)] = &[
     ("dt0c01.", shapes::dynatrace),
 ];
 
-/// The pairs of bytes that formats begin with, a bit for each: a process that writes one file must not have to make a regular
-/// expression of a hundred beginnings first.
-static PAIRS: [u64; 1024] = pairs();
+/// The pairs of bytes that formats begin with: a process that writes one file must not have to make a regular expression of a
+/// hundred beginnings first.
+static PAIRS: Pairs = pairs();
 
 #[expect(
     clippy::indexing_slicing,
     reason = "a constant with a wrong index does not compile"
 )]
-const fn pairs() -> [u64; 1024] {
-    let mut set = [0; 1024];
+const fn pairs() -> Pairs {
+    let mut set = Pairs::none();
     let mut at = 0;
     while at < FORMATS.len() {
-        set = with_pair(set, FORMATS[at].0.as_bytes());
+        let beginning = FORMATS[at].0.as_bytes();
+        set = set.with([beginning[0], beginning[1]]);
         at += 1;
     }
     at = 0;
     while at < SHAPES.len() {
-        set = with_pair(set, SHAPES[at].0.as_bytes());
+        let beginning = SHAPES[at].0.as_bytes();
+        set = set.with([beginning[0], beginning[1]]);
         at += 1;
     }
     set
-}
-
-#[expect(
-    clippy::indexing_slicing,
-    reason = "a constant with a wrong index does not compile"
-)]
-const fn with_pair(mut set: [u64; 1024], beginning: &[u8]) -> [u64; 1024] {
-    let pair = u16::from_be_bytes([beginning[0], beginning[1]]) as usize;
-    set[pair >> 6] |= 1 << (pair & 63);
-    set
-}
-
-/// Tells whether a format may begin with these two bytes.
-fn may_begin(pair: [u8; 2]) -> bool {
-    let pair = usize::from(u16::from_be_bytes(pair));
-    let word = PAIRS.get(pair >> 6);
-    word.is_some_and(|word| word >> (pair & 63) & 1 == 1)
 }
 
 /// Finds all tokens.
 pub(super) fn find(content: &[u8]) -> Vec<Hit> {
     let mut hits = Vec::new();
     let mut at = 0;
-    while let Some(start) = next_pair(content, at) {
+    while let Some(start) = PAIRS.next(content, at) {
         at = start + 1;
         if let Some(hit) = token(content, start).or_else(|| shape(content, start)) {
             at = hit.range.end.max(at);
@@ -203,13 +189,6 @@ pub(super) fn find(content: &[u8]) -> Vec<Hit> {
     }
     hits.extend(shapes::discord_bots(content));
     hits
-}
-
-/// Finds the next place where a format may begin.
-fn next_pair(content: &[u8], from: usize) -> Option<usize> {
-    let mut pairs = content.get(from..)?.windows(2);
-    let found = pairs.position(|pair| <[u8; 2]>::try_from(pair).is_ok_and(may_begin))?;
-    Some(from + found)
 }
 
 /// The token of the table that begins here.

@@ -48,6 +48,10 @@ impl<'t> Cursor<'t> {
 
     /// Takes one character.
     pub(super) fn bump(&mut self) -> Option<char> {
+        if let Some(byte) = self.peek().filter(u8::is_ascii) {
+            self.at += 1;
+            return Some(char::from(byte));
+        }
         let character = self.rest().chars().next()?;
         self.at += character.len_utf8();
         Some(character)

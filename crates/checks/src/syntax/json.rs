@@ -76,6 +76,11 @@ impl<'t> Reader<'t> {
     /// Skips space, and comments where they may be.
     fn skip(&mut self) -> Result<(), Fault> {
         loop {
+            // Mostly there is nothing to skip.
+            match self.cursor.peek() {
+                Some(b' ' | b'\t' | b'\n' | b'\r' | b'/') => {}
+                Some(_) | None => return Ok(()),
+            }
             self.cursor
                 .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
             let starts = self.cursor.sees("//") || self.cursor.sees("/*");

@@ -1,7 +1,7 @@
 //! `backout notice`: tells people that something waits, for a process that has no time to wait until they are told.
 
 use backout_engine::{Command, ProposalCommand, Reply};
-use backout_storage::note_untold;
+use backout_storage::{Telling, note_untold};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -27,11 +27,14 @@ pub(crate) fn cmd_notice(session: &mut Session, args: &NoticeArgs) -> Result<(),
     let Some(proposal) = proposals.iter().find(|it| is_it(&it.id.to_string())) else {
         return Ok(());
     };
-    let wrong = rules().tell_of(proposal);
     let directory = state_dir(session.global.state_dir.as_deref())?;
+    // People are told without the mark, too.
+    let telling = Telling::begin(&directory, proposal.id).ok().flatten();
+    let wrong = rules().tell_of(proposal);
     let waits = |id| proposals.iter().any(|it| it.id == id);
     note_untold(&directory, proposal.id, &wrong, &waits)
         .map_err(backout_engine::EngineError::from)?;
+    telling.into_iter().for_each(Telling::end);
     let mut lines = String::new();
     for said in &wrong {
         lines.push_str(&said.replace('\n', " "));

@@ -213,6 +213,52 @@ fn what_a_check_denies_is_taken_back_and_the_model_is_told() {
 }
 
 #[test]
+fn a_watch_looks_at_what_a_file_tool_wrote_and_takes_it_back() {
+    let world = World::new();
+    let rules = |command: &str| {
+        let watch = "[[watch]]\nname = \"w\"\npaths = [\"app.conf\"]\noperations = [\"write\"]\ntries = 1\n";
+        let reload = "reload = [\"sh\", \"-c\", \"cat app.conf >> seen\"]\n";
+        format!("{watch}{reload}command = [\"grep\", \"-q\", \"{command}\", \"app.conf\"]\n")
+    };
+    world.write("backout.toml", &rules("good"));
+    world.write("app.conf", "good old\n");
+    let told = world.tool_writes("p1", "c1", "app.conf", "good new\n");
+    assert!(!told.contains("took this write back"), "{told}");
+    assert_eq!(world.read("app.conf"), "good new\n");
+    assert_eq!(world.operations().last().unwrap()["status"], "committed");
+    let told = world.tool_writes("p1", "c2", "app.conf", "bad\n");
+    assert!(
+        told.starts_with("Backout took this write back, and the files are as they were before: "),
+        "{told}"
+    );
+    assert!(told.contains("watch `w` in "), "{told}");
+    assert_eq!(world.read("app.conf"), "good new\n");
+    let statuses = world.operations();
+    assert!(
+        statuses.iter().any(|it| it["status"] == "undone"),
+        "{statuses:?}"
+    );
+    // What uses it has what is there again.
+    assert_eq!(world.read("seen"), "good new\nbad\ngood new\n");
+}
+
+#[test]
+fn a_check_for_writes_looks_at_what_a_file_tool_wrote() {
+    let world = World::new();
+    let check = "[[check]]\nname = \"c\"\npaths = [\"*.json\"]\noperations = [\"write\"]\n";
+    world.write(
+        "backout.toml",
+        &format!("{check}values = [{{ key = \"port\", max = 9 }}]\n"),
+    );
+    let told = world.tool_writes("p1", "c1", "app.json", "{\"port\": 10}\n");
+    assert!(told.starts_with("Backout took this write back"), "{told}");
+    let rule = "[[rule]]\nname = \"r\"\nwhen = 'operation.verb == \"write\"'\n";
+    world.write("backout.toml", rule);
+    let told = world.tool_writes("p1", "c2", "b.json", "{}\n");
+    assert!(told.starts_with("Backout took this write back"), "{told}");
+}
+
+#[test]
 fn a_shell_command_without_the_seam_is_refused_or_reported() {
     let world = World::new();
     let event = |name: &str| {

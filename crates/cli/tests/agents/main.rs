@@ -7,9 +7,11 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test that cannot go on has failed"
 )]
 
+mod dying;
 mod failing;
 mod hooks;
 mod prompts;

@@ -22,6 +22,14 @@ const TRIED: &str = "echo 1 > app.toml; rm run.sh large.bin; mv src moved; mkdir
 /// Rules by which a write is read before and looked at after.
 const RULES: &str = "[syntax]\n[policy]\nsecrets = 'deny'\n[[watch]]\nname = 'w'\npaths = ['app.toml']\ncommand = ['true']\n";
 
+/// The same, with a look afterwards that fails.
+const FAILING: &str =
+    "[[watch]]\nname = 'w'\npaths = ['app.toml']\ncommand = ['false']\ntries = 1\n";
+
+/// A program of the user's own looks at the write before it happens.
+const CHECKING: &str =
+    "[[check]]\nname = 'c'\npaths = ['app.toml']\ncommand = ['grep', '-q', 'port', '{staged}']\n";
+
 /// One test per workload, so that they run side by side.
 macro_rules! workloads {
     ($($name:ident: $before:expr => $command:expr;)*) => {
@@ -48,6 +56,10 @@ workloads! {
     write_a_new_file: &[] => &["write", "-p", "a/b/new", "--text", "new"];
     write_that_is_watched: &[&["write", "backout.toml", "--text", RULES]] => &["write", "app.toml", "--text", "port = 1\n"];
     undo_of_a_watched_write: &[&["write", "backout.toml", "--text", RULES], &["write", "app.toml", "--text", "port = 1\n"]] => &["undo"];
+    write_that_a_watch_takes_back: &[&["write", "backout.toml", "--text", FAILING]] => &["write", "app.toml", "--text", "port = 1\n"];
+    write_that_a_program_checks: &[&["write", "backout.toml", "--text", CHECKING]] => &["write", "app.toml", "--text", "port = 1\n"];
+    run_that_is_watched: &[&["write", "backout.toml", "--text", RULES]] => &["run", "--", "sh", "-c", "echo 'port = 1' > app.toml; rm run.sh"];
+    run_that_a_rule_takes_back: &[&["write", "backout.toml", "--text", RULES]] => &["run", "--", "sh", "-c", "echo '[' > app.toml; rm run.sh"];
     edit: &[] => &["edit", "app.toml", "--search", "8080", "--replace", "1"];
     set_a_key: &[] => &["set", "app.toml", "port", "1"];
     merge_keys: &[] => &["merge", "app.toml", r#"{"port": null, "web": {"tls": true}}"#];
@@ -111,8 +123,9 @@ fn undisturbed(workload: &Workload) -> (Tree, usize) {
         .env("BACKOUT_CRASH_LOG", &log)
         .output()
         .unwrap();
+    let is_refused = workload.name.ends_with("takes_back");
     assert!(
-        output.status.success(),
+        output.status.success() != is_refused,
         "{}: {}",
         workload.name,
         said(&output)

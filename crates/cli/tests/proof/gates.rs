@@ -12,7 +12,7 @@ use crate::trust::json;
 use crate::world::{World, said};
 
 /// A world in which `d/` waits for approval and `s/` is nobody's to write.
-fn guarded() -> World {
+pub(crate) fn guarded() -> World {
     let world = World::in_memory();
     world.file("d/a", "one\n");
     world.file("s/key", "secret\n");
@@ -21,12 +21,12 @@ fn guarded() -> World {
     world
 }
 
-fn status_of(world: &World, id: &str) -> String {
+pub(crate) fn status_of(world: &World, id: &str) -> String {
     let shown = world.json(&["show", id]);
     shown["operation"]["status"].as_str().unwrap().to_owned()
 }
 
-fn pending(world: &World) -> Vec<Value> {
+pub(crate) fn pending(world: &World) -> Vec<Value> {
     let reply = world.json(&["pending"]);
     reply["proposals"].as_array().unwrap().clone()
 }

@@ -191,6 +191,41 @@ fn a_death_on_any_rung_is_told_and_no_hook_is_called_again_unasked() {
 }
 
 #[test]
+fn a_death_on_two_rungs_is_told_and_the_next_who_asks_ends_it() {
+    let every = std::env::var_os("BACKOUT_EVERY_PAIR").is_some();
+    let is_chosen = |point: &&str| every || point.contains("restore-");
+    for first in POINTS.into_iter().filter(is_chosen) {
+        for second in POINTS {
+            let at = format!("{first}, then {second}");
+            let (world, id) = trouble();
+            let hook = |name: &str| format!("echo x >> {}", world.scratch(name).display());
+            let (restored, told) = (hook("restored"), hook("told"));
+            for (line, point) in [(["undo", &id], first), (["failed", "--retry"], second)] {
+                let mut doomed = world.command(&line);
+                with_hooks(&mut doomed, &world, &restored, &told);
+                let output = doomed.env("BACKOUT_CRASH_AT", point).output().unwrap();
+                let signal = output.status.signal();
+                assert_eq!(signal, Some(ABORTED), "{at}: {}", said(&output));
+            }
+            assert!(called(&world, "restored") <= 2, "{at}");
+            assert!(called(&world, "told") <= 2, "{at}");
+            assert_eq!(world.read("app.toml"), "port = 1\n", "{at}");
+            let waiting = failed(&world);
+            assert_eq!(waiting.len(), 1, "{at}: {waiting:?}");
+            // Somebody asks, with a hook that helps.
+            let backup = world.scratch("backup").display().to_string();
+            let helps = format!("cp -p {backup} {}", world.path("app.toml").display());
+            let mut again = world.command(&["failed", "--retry"]);
+            with_hooks(&mut again, &world, &helps, "true");
+            let output = again.output().unwrap();
+            let now = world.read("app.toml");
+            assert_eq!(now, "port = 8080\n", "{at}: {}", said(&output));
+            assert!(failed(&world).is_empty(), "{at}: {}", said(&output));
+        }
+    }
+}
+
+#[test]
 fn a_death_while_somebody_accepts_leaves_it_open_or_accepted() {
     for (point, waits) in [("ladder.accepting", 1), ("ladder.accepted-by-hand", 0)] {
         let (world, id) = trouble();

@@ -17,6 +17,7 @@ mod bad_days;
 mod checks;
 mod commands;
 mod crash;
+mod crash_pairs;
 mod damage;
 mod databases;
 mod deciding;

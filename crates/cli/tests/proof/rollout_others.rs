@@ -240,6 +240,29 @@ fn status_says_what_is_there_and_not_what_was() {
 }
 
 #[test]
+fn status_looks_at_targets_whose_turn_has_not_come() {
+    let world = servers(6);
+    killed_in_the_check(&world, 6, &["--wave", "2"]);
+    let status = world.json(&["rollout", "status"]);
+    assert_eq!(nows(&status, 2), ["pending", "pending"], "{status}");
+    world.file(&config(2), "theirs\n");
+    std::fs::remove_file(world.path(&config(3))).unwrap();
+    symlink(world.path(&config(6)), world.path(&config(3))).unwrap();
+    std::fs::remove_file(world.path(&config(4))).unwrap();
+    std::fs::create_dir(world.path(&config(4))).unwrap();
+    std::fs::remove_file(world.path(&config(5))).unwrap();
+    let before = world.tree();
+    let status = world.json(&["rollout", "status"]);
+    assert_eq!(nows(&status, 2), ["changed", "changed"], "{status}");
+    assert_eq!(nows(&status, 3), ["changed", "changed"], "{status}");
+    assert_eq!(nows(&status, 4), ["pending"], "{status}");
+    assert_eq!(status["waves"][1]["standing"], "pending", "{status}");
+    assert!(world.tree() == before);
+    let told = world.ok(&["rollout", "status"]);
+    assert!(told.contains("s02/nginx.conf (changed since)"), "{told}");
+}
+
+#[test]
 fn what_a_failed_wave_never_came_to_is_untouched() {
     let world = servers(4);
     world.file("backout.toml", "[protect]\ndeny = ['s03']\n");

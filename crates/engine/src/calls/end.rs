@@ -2,11 +2,13 @@
 
 use backout_crashpoint::crash_point;
 use backout_files::Settled;
-use backout_model::ports::{Durability, Entry, Reason};
-use backout_model::{CallKey, CommandEnd, Digest, Event, Intent, Operation, OperationId, Status};
+use backout_model::ports::{AppliedChange, Durability, Entry, Reason};
+use backout_model::{
+    CallKey, CommandEnd, Digest, Event, Intent, Operation, OperationId, Status, Target, Verb,
+};
 
 use super::{ArmedCall, Caller};
-use crate::{Engine, EngineError, RunReport};
+use crate::{Engine, EngineError, GateError, RunReport};
 
 /// What a call came to.
 #[derive(Debug, Clone)]
@@ -122,20 +124,21 @@ impl Engine {
             return Ok(ended);
         }
         let operation = self.store.operation(id)?;
-        let mut notes = operation
-            .map(|operation| operation.notes)
-            .unwrap_or_default();
-        let gated = self.ruled(summary, &settled, Vec::new())?;
+        let verb = operation.as_ref().map_or(Verb::Write, |it| it.verb);
+        let mut notes = operation.map(|it| it.notes).unwrap_or_default();
+        let gated = self.ruled((verb, summary), &settled, Vec::new())?;
         ended.warnings.clone_from(&gated.warnings);
-        ended.reasons = Reason::told(gated.reasons());
-        if gated.reasons().is_empty() {
+        notes.extend(Reason::told(gated.reasons()));
+        if gated.is_done() {
             notes.extend(gated.warnings);
             self.keep_call(id, settled, notes)?;
             ended.status = self.status_when_done();
         } else {
-            let reasons = gated.into_reasons();
-            notes.extend(Reason::told(&reasons));
-            ended.status = self.take_call_back((id, summary), settled, reasons, notes)?;
+            notes.extend(gated.warnings.iter().cloned());
+            let report =
+                self.judge_call((id, summary, verb), settled, gated.into_reasons(), notes)?;
+            ended.reasons = Reason::told(&report.reasons);
+            ended.status = report.status;
         }
         crash_point("call.committed");
         Ok(ended)
@@ -184,21 +187,27 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes back what a rule says no to. Until that is done the call counts as interrupted, so that a death in between is told.
-    fn take_call_back(
+    /// Has the gates look at the world after a call, unless they said no to it already, and takes it back if they say no then.
+    /// Until that is over the call counts as interrupted, so that a death in between is told.
+    fn judge_call(
         &self,
-        (id, summary): (OperationId, &str),
+        (id, summary, verb): (OperationId, &str, Verb),
         settled: Settled,
         reasons: Vec<Reason>,
         notes: Vec<String>,
-    ) -> Result<Status, EngineError> {
+    ) -> Result<RunReport, EngineError> {
         let (end, completion) = (end_of(&settled), settled.completion.clone());
         let targets = settled.targets.clone();
         let (captured, contents) = self.captured(id, settled, notes, end.clone())?;
-        let events = vec![captured, Event::Interrupted { id, completion }];
+        let interrupted = Event::Interrupted {
+            id,
+            completion: completion.clone(),
+        };
+        let events = vec![captured, interrupted];
         let _held = self.lease_for_verdict(&targets);
         self.store
             .append(&Entry { events, contents }, Durability::Power)?;
+        crash_point("call.judged");
         let mut report = RunReport {
             id,
             summary: summary.to_owned(),
@@ -210,8 +219,48 @@ impl Engine {
             reasons,
             is_stopped: false,
         };
-        self.take_back_gated(&mut report, None)?;
-        Ok(report.status)
+        if report.reasons.is_empty() {
+            report.reasons = self.watch_call(&report, verb, &targets)?;
+        }
+        if !report.reasons.is_empty() {
+            self.take_back_gated(&mut report, None)?;
+            return Ok(report);
+        }
+        report.status = self.status_when_done();
+        let done = match report.status {
+            Status::Committed => Event::Commit { id },
+            _ => Event::Applied { id, completion },
+        };
+        self.store
+            .append(&Entry::of(vec![done]), Durability::Power)?;
+        Ok(report)
+    }
+
+    /// Gives what is wrong with the world after a call. Who stops the look has found nothing out, and what nobody has looked at
+    /// does not stay.
+    fn watch_call(
+        &self,
+        report: &RunReport,
+        verb: Verb,
+        targets: &[Target],
+    ) -> Result<Vec<Reason>, EngineError> {
+        let change = AppliedChange {
+            id: report.id,
+            verb,
+            summary: &report.summary,
+            agent: self.context.agent.as_ref(),
+            task: self.context.task.as_ref(),
+            targets,
+        };
+        match self.watched(&change) {
+            Ok(()) => Ok(Vec::new()),
+            Err(EngineError::Gate(GateError::Failed { reasons })) => Ok(reasons),
+            Err(error) if error.is_stop() => {
+                let found = "somebody stopped it before the watch was over";
+                Ok(vec![Reason::new("Ctrl-C", found)])
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

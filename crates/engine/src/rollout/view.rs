@@ -2,8 +2,8 @@
 
 use backout_model::ports::State;
 use backout_model::{
-    AgentId, History, Operation, OperationId, RolloutMark, RolloutPast, RolloutState, Status,
-    TargetPath, TaskId, Timestamp,
+    AgentId, History, Operation, OperationId, RolloutMark, RolloutPast, RolloutPlan, RolloutState,
+    RolloutStep, Status, TargetPath, TaskId, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +111,7 @@ pub struct StepView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepNow {
-    /// The rollout has not come to it yet.
+    /// The rollout has not come to it yet, and it is as the plan saw it.
     Pending,
     /// The rollout did not write it, and will not.
     Untouched,
@@ -168,7 +168,7 @@ impl Engine {
                 if let Some(operation) = &operation {
                     self.add_gone(operation, &past, &own, &mut also)?;
                 }
-                let now = self.step_now(&past, &state, wave, operation.as_ref());
+                let now = self.step_now(&past, &state, (wave, step), operation.as_ref());
                 targets.push(StepView {
                     target: step.target.clone(),
                     operation: operation.as_ref().map(|operation| operation.id),
@@ -222,7 +222,7 @@ impl Engine {
         &self,
         past: &RolloutPast,
         state: &RolloutState,
-        wave: u32,
+        (wave, step): (u32, &RolloutStep),
         operation: Option<&Operation>,
     ) -> StepNow {
         let written = operation.filter(|it| is_left(it.status) || it.status == Status::Undone);
@@ -230,7 +230,7 @@ impl Engine {
             return match (is_passed(past, wave), is_over(past, state)) {
                 (true, _) => StepNow::Same,
                 (false, true) => StepNow::Untouched,
-                (false, false) => StepNow::Pending,
+                (false, false) => self.pending_now(&past.plan, step),
             };
         };
         let examined = || {
@@ -247,6 +247,21 @@ impl Engine {
             StepNow::Written
         } else {
             StepNow::Changed
+        }
+    }
+
+    /// Looks at a target that the rollout has not come to yet: is it what the plan saw?
+    fn pending_now(&self, plan: &RolloutPlan, step: &RolloutStep) -> StepNow {
+        let request = self.kept_request(plan.id, &step.request);
+        let files = request.and_then(|request| self.files_of(&*request));
+        let leads_there = files.map(|files| step.at.is_empty() || files == step.at);
+        match (leads_there, self.digest_now(plan, step)) {
+            (Ok(true), Ok(digest)) if digest == step.staged => StepNow::Pending,
+            // What cannot be prepared now could be when the rollout began.
+            (Ok(_), Ok(_) | Err(EngineError::Driver(_))) | (Err(EngineError::Driver(_)), _) => {
+                StepNow::Changed
+            }
+            (Err(_), _) | (_, Err(_)) => StepNow::Unknown,
         }
     }
 

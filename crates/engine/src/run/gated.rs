@@ -54,8 +54,8 @@ impl Gated {
         self.reasons
     }
 
-    /// Tells whether the command is done when it is recorded.
-    pub(super) const fn is_done(&self) -> bool {
+    /// Tells whether it is done when it is recorded.
+    pub(crate) const fn is_done(&self) -> bool {
         self.reasons.is_empty() && !self.is_watched
     }
 }
@@ -80,7 +80,7 @@ impl Engine {
         }
         // What was meant for the command, or for what it left running, is not meant for its checks.
         watch.forget_asked(end);
-        let mut gated = self.ruled(summary, settled, through)?;
+        let mut gated = self.ruled((Verb::Run, summary), settled, through)?;
         if watch.is_asked_to_end() {
             let what = match part {
                 Part::Command { .. } => "it",
@@ -96,7 +96,7 @@ impl Engine {
     /// Asks the gates about what was written without them.
     pub(crate) fn ruled(
         &self,
-        summary: &str,
+        (verb, summary): (Verb, &str),
         settled: &Settled,
         through: Vec<(TargetPath, TargetPath)>,
     ) -> Result<Gated, EngineError> {
@@ -110,7 +110,8 @@ impl Engine {
         let happened = Arc::clone(&self.files).happened(&effect, through)?;
         let decision = decision();
         let ruling = self.ruling_on(&StagedChange {
-            verb: Verb::Run,
+            verb,
+            has_happened: true,
             summary,
             agent: self.context.agent.as_ref(),
             task: self.context.task.as_ref(),
@@ -119,7 +120,7 @@ impl Engine {
             staged: &*happened,
         });
         let mut gated = Gated {
-            is_watched: self.is_watched(Verb::Run, &settled.targets),
+            is_watched: self.is_watched(verb, &settled.targets),
             ..Gated::default()
         };
         match ruling {

@@ -49,7 +49,7 @@ impl<'c> Looked<'c> {
     pub(super) fn new_bytes(&self) -> Option<Result<&[u8], &str>> {
         let new = self.new.as_ref()?;
         let read = self.read_new.get_or_init(|| {
-            let mut bytes = Vec::new();
+            let mut bytes = with_room(self.after);
             let opened = new.open();
             let read = opened.and_then(|from| from.take(BYTES_MAX + 1).read_to_end(&mut bytes));
             match read {
@@ -67,7 +67,7 @@ impl<'c> Looked<'c> {
     pub(super) fn old_bytes(&self) -> Option<&[u8]> {
         let old = self.old.as_ref()?;
         let read = self.read_old.get_or_init(|| {
-            let mut bytes = Vec::new();
+            let mut bytes = with_room(self.before);
             let opened = old.open().ok()?;
             opened.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
             Some(bytes)
@@ -118,6 +118,12 @@ impl<'c> Looked<'c> {
             0
         }
     }
+}
+
+/// Makes room for the bytes of a file, so that they are read at once.
+fn with_room(facts: Option<NodeFacts>) -> Vec<u8> {
+    let size = facts.map_or(0, |facts| facts.size.min(BYTES_MAX));
+    Vec::with_capacity(usize::try_from(size).map_or(0, |size| size + 1))
 }
 
 /// Bytes at a path of the world.

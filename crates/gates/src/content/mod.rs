@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use backout_checks::Finding;
 use backout_model::ports::{Gate, Reason, Ruling, StagedChange, TextPlace};
-use backout_model::{AgentId, Target, TargetPath, Verb};
+use backout_model::{AgentId, Target, TargetPath};
 
 use crate::paths::Paths;
 use crate::rules::Rules;
@@ -69,7 +69,7 @@ impl Content {
         change.targets.iter().filter_map(Target::file).all(is_free)
             && staged.moved().iter().all(|(_, to)| is_free(to))
             && staged.through().iter().all(|(name, _)| is_free(name))
-            && !(change.verb == Verb::Run && self.paths.has_rules_here())
+            && !(change.has_happened && self.paths.has_rules_here())
     }
 
     /// Looks at all that has to be looked at of a change, with the other names of what a command wrote in place.
@@ -89,7 +89,7 @@ impl Content {
                 None => seen.too_large.push(file.path.clone()),
             }
         }
-        if change.verb == Verb::Run {
+        if change.has_happened {
             ruling = ruling.and(linked::find_other_names(&self.paths, &mut seen.files));
         }
         (seen, ruling)

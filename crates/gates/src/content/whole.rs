@@ -136,7 +136,7 @@ fn too_much(rules: &Rules, change: &StagedChange<'_>, extent: Extent) -> Ruling 
         let directory = rules.file.parent().unwrap_or(Path::new("/"));
         let (there, _) = count(directory);
         // What a command removed is gone already.
-        let all = if change.verb == Verb::Run {
+        let all = if change.has_happened {
             there + removed
         } else {
             there
@@ -269,7 +269,7 @@ fn risky(
     });
     match outcome {
         // A command has written already, and most write more than one file: it is told, and stays.
-        Outcome::Ask if change.verb == Verb::Run && level == Level::Medium => Ruling::Warn {
+        Outcome::Ask if change.has_happened && level == Level::Medium => Ruling::Warn {
             reasons: vec![reason],
         },
         Outcome::Off => Ruling::Allow,

@@ -159,9 +159,11 @@ pub(crate) fn tell_one(
 /// What is said of a desktop that was not told.
 const DESKTOP: &str = "the desktop was not told: ";
 
-/// The program that tells the desktop.
+/// The program that tells the desktop. To a desktop the text is markup: a name with a `<` in it would be none, or a link.
 fn desktop(notify: &Notify, line: &str) -> Program {
-    let words = ["notify-send", "--", "Backout", line];
+    let line = line.replace('&', "&amp;");
+    let line = line.replace('<', "&lt;").replace('>', "&gt;");
+    let words = ["notify-send", "--", "Backout", &line];
     Program {
         words: words.map(OsString::from).to_vec(),
         directory: "/".into(),

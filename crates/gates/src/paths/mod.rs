@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backout_model::ports::{Gate, Reason, Ruling, StagedChange};
-use backout_model::{AgentId, Proposal, Reach, Target, TargetPath, Verb};
+use backout_model::{AgentId, Proposal, Reach, Target, TargetPath};
 
 use crate::notify::{self, Keeper};
 use crate::other_names::Shared;
@@ -343,8 +343,8 @@ impl Gate for Paths {
     }
 
     fn look(&self, change: &StagedChange<'_>) -> Ruling {
-        // A command was asked before each call, and may have closed what it made since.
-        if change.verb == Verb::Run {
+        // Who wrote it was asked before, and may have closed what he made since.
+        if change.has_happened {
             return Ruling::Allow;
         }
         let mut ruling = Ruling::Allow;

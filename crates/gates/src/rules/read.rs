@@ -225,6 +225,10 @@ impl Reader<'_, '_, '_> {
     #[cfg(feature = "rego")]
     fn rego(&self, name: &str) -> Result<Test, String> {
         let file = self.path(name);
+        // A pipe would keep us waiting, and a device never ends.
+        if file.exists() && !file.is_file() {
+            return Err(format!("`{}` is not a file", file.display()));
+        }
         let text = std::fs::read_to_string(&file)
             .map_err(|error| format!("`{}` cannot be read: {error}", file.display()))?;
         let policy = backout_checks::rego::Rego::compile(&text);

@@ -197,3 +197,55 @@ fn the_formats_are_those_that_are_read() {
     let read = backout_checks::syntax::Format::ALL.map(backout_checks::syntax::Format::name);
     assert_eq!(spec::FORMATS, read);
 }
+
+#[cfg(feature = "rego")]
+#[test]
+fn a_policy_in_rego_is_read_and_asked_and_its_mistakes_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("backout.toml");
+    let read = |policy: &str| {
+        std::fs::write(directory.path().join("p.rego"), policy).unwrap();
+        let roots = Roots {
+            base: directory.path(),
+            home: None,
+            is_own: false,
+        };
+        Rules::read(&file, "[[rule]]\nname = 'r'\nrego = 'p.rego'\n", &roots)
+    };
+    let rules = read(
+        "package backout\ndeny contains why if {\n  input.files > 2\n  why := sprintf(\"%d files\", [input.files])\n}\n",
+    );
+    let rules = rules.unwrap();
+    let [rule] = rules.conditions.as_slice() else {
+        panic!("{rules:?}");
+    };
+    let kinds::Test::Rego(_, policy) = &rule.test else {
+        panic!("{rule:?}");
+    };
+    let asked = |files: u64| policy.deny(&serde_json::json!({ "files": files })).unwrap();
+    assert_eq!(asked(3), ["3 files"]);
+    assert!(asked(2).is_empty());
+    let wrong = |read: Result<Rules, Vec<Mistake>>| read.unwrap_err()[0].what.clone();
+    let told = wrong(read("package backout\ndeny contains if"));
+    assert!(told.contains("the policy"), "{told}");
+    std::fs::remove_file(directory.path().join("p.rego")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        directory.path().join("p.rego"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let roots = Roots {
+        base: directory.path(),
+        home: None,
+        is_own: false,
+    };
+    let told = wrong(Rules::read(
+        &file,
+        "[[rule]]\nname = 'r'\nrego = 'p.rego'\n",
+        &roots,
+    ));
+    assert!(told.ends_with("p.rego` is not a file"), "{told}");
+}

@@ -3,6 +3,7 @@
 
 mod around;
 mod broken_rules;
+mod desktop;
 mod names;
 mod nginx;
 mod notified;

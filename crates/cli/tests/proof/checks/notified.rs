@@ -193,3 +193,40 @@ fn a_notice_that_hangs_is_ended_when_its_time_is_up_and_that_is_told() {
         assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
     }
 }
+
+#[test]
+fn who_was_to_tell_people_and_was_killed_is_told_of() {
+    let world = notified("");
+    let (go, keeper) = (world.scratch("go"), world.scratch("keeper"));
+    let line = format!(
+        "echo $PPID > {}; until test -e {}; do sleep 0.01; done",
+        keeper.display(),
+        go.display()
+    );
+    let program = script(&world, "tell", &line);
+    world.file(
+        "backout.toml",
+        &format!("[protect]\nask = ['d']\n[notify]\ncommand = ['{program}']\ntimeout = '1m'\n"),
+    );
+    let id = waits(&world, &WRITE);
+    // As long as it lives nothing is known to be wrong.
+    assert!(world.json(&["pending"]).get("untold").is_none());
+    let keeper = std::fs::read_to_string(keeper).unwrap();
+    let keeper = rustix::process::Pid::from_raw(keeper.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+    let said = untold(&world, &id);
+    assert_eq!(
+        said,
+        "who was to tell people died, and nobody knows whether they were told"
+    );
+    std::fs::write(go, "").unwrap();
+    world.ok(&["reject", &id]);
+    assert!(world.json(&["pending"]).get("untold").is_none());
+    // Whoever tells people next forgets it.
+    let id = waits(&world, &WRITE);
+    let left: Vec<_> = std::fs::read_dir(world.state().join("notices"))
+        .unwrap()
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    world.ok(&["reject", &id]);
+}

@@ -78,6 +78,42 @@ fn what_nobody_decides_in_time_is_refused() {
 }
 
 #[test]
+fn a_clock_that_jumps_never_lets_anything_pass() {
+    let world = risky("medium-waits = '1h'");
+    let seed = world.scratch("seed");
+    std::fs::create_dir(&seed).unwrap();
+    let (now, hour) = (1_800_000_000_000_i64, 3_600_000);
+    let at = |millis: i64, arguments: &[&str]| {
+        std::fs::write(seed.join("now"), millis.to_string()).unwrap();
+        let mut command = world.command(&[&["--json"], arguments].concat());
+        let output = command.env("BACKOUT_TEST_SEED", &seed).output().unwrap();
+        let text = [&output.stdout[..], &output.stderr[..]].concat();
+        serde_json::from_slice::<serde_json::Value>(&text).unwrap()
+    };
+    let ask = ["write", "staging/app.conf", "--text", "new\n"];
+    let id_of = |report: serde_json::Value| {
+        assert_eq!(report["code"], "waits", "{report}");
+        report["operation"].as_str().unwrap().to_owned()
+    };
+    // It goes back by a year: the hour is not over, and it waits.
+    let id = id_of(at(now, &ask));
+    let pending = at(now - 24 * 365 * hour, &["pending"]);
+    assert_eq!(pending["proposals"][0]["id"], id.as_str(), "{pending}");
+    assert_eq!(world.read("staging/app.conf"), "old\n");
+    // It goes on by a year: the hour is over. What was refused then stays refused when the clock is set right.
+    let report = at(now + 24 * 365 * hour, &["approve", &id]);
+    assert_eq!(report["code"], "proposal-expired", "{report}");
+    let report = at(now, &["approve", &id]);
+    assert_ne!(report["code"], serde_json::Value::Null, "{report}");
+    assert_eq!(world.read("staging/app.conf"), "old\n");
+    // What is of high risk waits whatever the clock says.
+    let id = id_of(at(now, &["write", "prod/app.conf", "--text", "new\n"]));
+    let pending = at(now + 24 * 365 * hour, &["pending"]);
+    assert_eq!(pending["proposals"][0]["id"], id.as_str(), "{pending}");
+    world.check_store();
+}
+
+#[test]
 fn outcomes_can_be_chosen() {
     let world = risky("medium = 'allow'\nhigh = 'deny'");
     world.ok(&["write", "staging/app.conf", "--text", "x"]);

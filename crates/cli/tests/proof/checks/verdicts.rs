@@ -292,3 +292,26 @@ fn another_agent_waits_for_the_watch_of_what_it_is_about_to_write() {
     assert!(!world.path("f").exists());
     world.check_store();
 }
+
+#[test]
+fn an_agents_redo_of_what_was_refused_does_not_take_anothers_write_along() {
+    let world = ruled("[syntax]\n");
+    world.file("f", "old\n");
+    let line = "echo '{' > a.json; echo alice > f";
+    world.fails(1, &["--agent", "alice", "run", "--", "sh", "-c", line]);
+    world.ok(&BOB);
+    let before = world.tree();
+    let foreseen = world.run(&["--agent", "alice", "redo", "-n"]);
+    assert!(said(&foreseen).contains("another agent's: needs --others"));
+    let told = world.fails(1, &["--agent", "alice", "redo"]);
+    assert!(
+        told.contains("1 operation of other agents would have to go with it"),
+        "{told}"
+    );
+    assert!(world.tree() == before);
+    // Who wants it says so, and can have bob's again.
+    world.ok(&["--agent", "alice", "redo", "--others"]);
+    assert_eq!(world.read("f"), "alice\n");
+    world.ok(&["undo"]);
+    assert!(world.tree().without_times() == before.without_times());
+}
