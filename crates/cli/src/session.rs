@@ -172,7 +172,9 @@ impl Session {
         ];
         if !self.confined_to.is_empty() {
             let temporary = temporary_directories();
-            settings.gates.push(Arc::new(Within::new(&self.confined_to, &temporary)));
+            settings
+                .gates
+                .push(Arc::new(Within::new(&self.confined_to, &temporary)));
         }
         settings.escalation = Some(Arc::new(Hooks::new(paths)));
         settings.probe = Some(Arc::new(WaveProbe));

@@ -40,7 +40,11 @@ impl Within {
     }
 
     fn reason(&self, path: &Path) -> Reason {
-        let roots: Vec<String> = self.roots.iter().map(|it| it.display().to_string()).collect();
+        let roots: Vec<String> = self
+            .roots
+            .iter()
+            .map(|it| it.display().to_string())
+            .collect();
         let found = format!(
             "`{}` is outside of the directories that you may write in: {}",
             path.display(),
@@ -89,7 +93,10 @@ mod tests {
         assert!(!gate.is_inside(Path::new("/work/ab"), false));
         assert!(!gate.is_inside(Path::new("/tmp/x"), false));
         assert!(gate.is_inside(Path::new("/tmp/x"), true));
-        assert!(gate.forbids(None, Path::new("/work/a/x"), Some(Path::new("/etc/x"))).is_some());
+        assert!(
+            gate.forbids(None, Path::new("/work/a/x"), Some(Path::new("/etc/x")))
+                .is_some()
+        );
         assert!(gate.forbids(None, Path::new("/work/a/x"), None).is_none());
     }
 

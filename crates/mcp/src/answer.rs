@@ -58,23 +58,32 @@ impl Answer {
         } = ended;
         let mut texts = Vec::new();
         if is_cancelled {
-            texts.push("You cancelled it, so it was ended. What it had done is recorded.\n".to_owned());
+            texts.push(
+                "You cancelled it, so it was ended. What it had done is recorded.\n".to_owned(),
+            );
         }
         let Some(value) = reply else {
-            let report = Report::broken("it is not known what became of it: the process said nothing")
-                .next("see what was done with the tool `log`");
+            let report =
+                Report::broken("it is not known what became of it: the process said nothing")
+                    .next("see what was done with the tool `log`");
             let mut answer = Self::of_failure(&report.into());
             answer.texts.splice(0..0, texts);
             answer.texts.extend(text::output("stderr", &err));
             return answer;
         };
         let is_report = value.get("severity").is_some() && value.get("reply").is_none();
-        texts.push(if is_report { of_report(&value) } else { of_value(&value) });
+        texts.push(if is_report {
+            of_report(&value)
+        } else {
+            of_value(&value)
+        });
         texts.extend(value.as_object().and_then(recovered));
         texts.extend(text::output("stdout", &out));
         texts.extend(text::output("stderr", &err));
         // That a command failed is no failure of ours; that a service or a rule said no is told as one.
-        let ran = value.get("reply").is_some_and(|it| it == "ran" || it == "trial");
+        let ran = value
+            .get("reply")
+            .is_some_and(|it| it == "ran" || it == "trial");
         Self {
             is_error: is_report || (!is_good && !ran),
             value,
@@ -114,17 +123,30 @@ fn finished(value: Option<&Value>) -> String {
 
 fn rows(value: &Value) -> String {
     let mut text = finished(value.get("finished"));
-    for table in value.get("results").and_then(Value::as_array).into_iter().flatten() {
+    for table in value
+        .get("results")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         let line = |row: &Value| {
             let cells = row.as_array().into_iter().flatten();
             let cells: Vec<String> = cells
-                .map(|cell| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned))
+                .map(|cell| {
+                    cell.as_str()
+                        .map_or_else(|| cell.to_string(), str::to_owned)
+                })
                 .collect();
             cells.join(" | ")
         };
         let columns = table.get("columns").map(line).unwrap_or_default();
         text.extend([columns.as_str(), "\n"]);
-        for row in table.get("rows").and_then(Value::as_array).into_iter().flatten() {
+        for row in table
+            .get("rows")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             if text.len() > ROWS_BYTES_MAX {
                 text.push_str("… there are more rows than are shown\n");
                 return text;
@@ -153,7 +175,13 @@ fn called(value: &Value) -> String {
 /// Says a report that came as JSON.
 fn of_report(value: &Value) -> String {
     let word = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
-    let list = |name: &str| value.get(name).and_then(Value::as_array).into_iter().flatten();
+    let list = |name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
     let mut text = String::new();
     let is_waiting = word("code") == "waits";
     if is_waiting {
@@ -166,6 +194,10 @@ fn of_report(value: &Value) -> String {
     }
     for next in list("next").filter(|_| !is_waiting) {
         let next = next.get("text").and_then(Value::as_str).unwrap_or_default();
+        // What a rule took back is not an agent's to bring back.
+        if list("reasons").next().is_some() && next.contains("backout redo") {
+            continue;
+        }
         text.extend(["Next: ", next, "\n"]);
     }
     text

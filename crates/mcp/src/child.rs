@@ -108,7 +108,13 @@ impl Tail {
     }
 
     fn last_line(&self) -> Option<String> {
-        let end: Vec<u8> = self.kept.iter().rev().take(LINE_CHARS_MAX * 4).copied().collect();
+        let end: Vec<u8> = self
+            .kept
+            .iter()
+            .rev()
+            .take(LINE_CHARS_MAX * 4)
+            .copied()
+            .collect();
         let end: Vec<u8> = end.into_iter().rev().collect();
         let text = String::from_utf8_lossy(&end);
         let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
@@ -227,7 +233,10 @@ async fn wait(
 
 /// Ends a process: it is asked, then what it runs is killed, then it is killed itself.
 async fn end(child: &mut Child) -> Option<ExitStatus> {
-    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let pid = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(Pid::from_raw);
     if let Some(pid) = pid {
         // If it is gone there is nobody to ask.
         let _asked = kill_process(pid, Signal::TERM);
@@ -235,10 +244,8 @@ async fn end(child: &mut Child) -> Option<ExitStatus> {
     if let Ok(status) = timeout(GRACE, child.wait()).await {
         return status.ok();
     }
-    if let Some(pid) = pid {
-        kill_below(pid);
-    }
-    if let Ok(status) = timeout(GRACE, child.wait()).await {
+    let has_others = pid.is_some_and(kill_below);
+    if has_others && let Ok(status) = timeout(GRACE, child.wait()).await {
         return status.ok();
     }
     // What it leaves is recovered by whoever writes next.
@@ -246,32 +253,46 @@ async fn end(child: &mut Child) -> Option<ExitStatus> {
     child.wait().await.ok()
 }
 
-/// Kills what a process of ours runs, and leaves those of ours that watch it.
-fn kill_below(top: Pid) {
+/// Kills what a process of ours runs, and leaves those of ours that watch it. Tells whether there was something.
+fn kill_below(top: Pid) -> bool {
     let own = std::fs::read_link("/proc/self/exe").ok();
     let mut parents = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<i32>().ok())
+        else {
             continue;
         };
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
         // The name of a program may hold anything, a bracket too.
         let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let parent = rest.split_whitespace().nth(1).and_then(|it| it.parse::<i32>().ok());
+        let parent = rest
+            .split_whitespace()
+            .nth(1)
+            .and_then(|it| it.parse::<i32>().ok());
         parents.extend(parent.map(|parent| (pid, parent)));
     }
     let mut below = vec![top.as_raw_nonzero().get()];
     let mut at = 0;
     while let Some(parent) = below.get(at).copied() {
-        below.extend(parents.iter().filter(|(_, it)| *it == parent).map(|(pid, _)| *pid));
+        below.extend(
+            parents
+                .iter()
+                .filter(|(_, it)| *it == parent)
+                .map(|(pid, _)| *pid),
+        );
         at += 1;
     }
+    let mut killed = false;
     for pid in below.into_iter().skip(1) {
         let is_ours = own.is_some() && std::fs::read_link(format!("/proc/{pid}/exe")).ok() == own;
         if let Some(pid) = Pid::from_raw(pid).filter(|_| !is_ours) {
-            let _killed = kill_process(pid, Signal::KILL);
+            killed |= kill_process(pid, Signal::KILL).is_ok();
         }
     }
+    killed
 }
 
 /// Waits for the reply of a process that has ended: until it is there, or nothing more can come.
@@ -293,7 +314,10 @@ async fn last_words(places: [&Shared; 2], streams: &[&Shared; 2]) -> Option<Valu
 /// Finds a reply or an error in the last line, and where that begins.
 fn reply_at_end(bytes: &[u8]) -> Option<(usize, Value)> {
     let end = bytes.strip_suffix(b"\n")?;
-    let begin = end.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let begin = end
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
     let line = end.get(begin..)?;
     if line.first() != Some(&b'{') {
         return None;
@@ -309,7 +333,8 @@ fn take_out_reply(said: &mut [Said; 2], ending: Ending) {
         *out = Said::default();
         return;
     }
-    if let Some((begin, _)) = reply_at_end(&err.tail) {
+    // An error may come after the reply.
+    while let Some((begin, _)) = reply_at_end(&err.tail) {
         let gone = err.tail.len() - begin;
         err.tail.truncate(begin);
         err.bytes = err.bytes.saturating_sub(gone as u64);

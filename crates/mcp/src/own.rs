@@ -9,15 +9,19 @@ use crate::Caller;
 
 /// Finds an operation that the caller may see.
 pub(crate) fn seen(engine: &Engine, caller: &Caller, name: &str) -> Result<Operation, Report> {
-    let reference: OperationRef = name.parse().map_err(|error| told(EngineError::Ref(error)))?;
+    let reference: OperationRef = name
+        .parse()
+        .map_err(|error| told(EngineError::Ref(error)))?;
     let id = engine.store().resolve(&reference);
     let id = id.map_err(|error| told(EngineError::Ref(error)))?;
     let operation = operation(engine, id)?;
     if caller.sees(&operation) {
         return Ok(operation);
     }
-    Err(Report::refused(format!("operation {} is not yours to see", id.short()))
-        .because("somebody else did it, outside of your directories"))
+    Err(
+        Report::refused(format!("operation {} is not yours to see", id.short()))
+            .because("somebody else did it, outside of your directories"),
+    )
 }
 
 /// Finds an operation that is the caller's own.
@@ -76,7 +80,11 @@ impl Caller {
         let is_in_files = || {
             let mut targets = operation.targets.iter();
             !operation.targets.is_empty()
-                && targets.all(|it| it.target.file().is_some_and(|path| is_inside(path.as_path())))
+                && targets.all(|it| {
+                    it.target
+                        .file()
+                        .is_some_and(|path| is_inside(path.as_path()))
+                })
         };
         operation.agent.as_ref() == Some(&self.agent) || is_in_files()
     }

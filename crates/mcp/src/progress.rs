@@ -34,7 +34,10 @@ impl Teller {
         let (says, mut hears) = mpsc::channel::<Step>(WAITING_MAX);
         tokio::spawn(async move {
             while let Some(step) = hears.recv().await {
-                #[expect(clippy::cast_precision_loss, reason = "the protocol has only such numbers")]
+                #[expect(
+                    clippy::cast_precision_loss,
+                    reason = "the protocol has only such numbers"
+                )]
                 let number = |it: u64| it as f64;
                 let mut told = ProgressNotificationParam::new(token.clone(), number(step.done));
                 told.total = step.total.map(number);
@@ -95,12 +98,14 @@ impl Progress for Watched {
     fn advance(&self, items: u64) {
         let done = self.done.fetch_add(items, Ordering::Relaxed) + items;
         let total = self.total.load(Ordering::Relaxed);
-        self.teller.say(done, (total >= done).then_some(total), None);
+        self.teller
+            .say(done, (total >= done).then_some(total), None);
     }
 
     fn waits(&self, for_what: &str) {
         let done = self.done.load(Ordering::Relaxed);
-        self.teller.say(done, None, Some(format!("waits for {for_what}")));
+        self.teller
+            .say(done, None, Some(format!("waits for {for_what}")));
     }
 
     fn is_stopped(&self) -> bool {

@@ -24,7 +24,9 @@ impl Caller {
     /// Gives a path as an absolute one, if it lies in the directories. One that is not absolute is meant from the first of them.
     pub(crate) fn path(&self, given: &str, last: Last) -> Result<PathBuf, Report> {
         if given.is_empty() || given.contains('\0') {
-            return Err(Report::usage("a path must not be empty, and cannot hold a NUL byte"));
+            return Err(Report::usage(
+                "a path must not be empty, and cannot hold a NUL byte",
+            ));
         }
         let base = self.roots.first().map(PathBuf::as_path);
         let path = base.unwrap_or(Path::new("/")).join(given);
@@ -41,9 +43,11 @@ impl Caller {
         let path = self.path(given, Last::Itself)?;
         let is_root = real(&path, Last::Itself).is_some_and(|it| self.roots.contains(&it));
         if is_root {
-            return Err(Report::refused(format!("`{given}` is one of your directories itself"))
-                .because("you may write in it, and not take it away")
-                .next("name what is in it"));
+            return Err(
+                Report::refused(format!("`{given}` is one of your directories itself"))
+                    .because("you may write in it, and not take it away")
+                    .next("name what is in it"),
+            );
         }
         Ok(path)
     }
@@ -63,9 +67,14 @@ impl Caller {
             .iter()
             .map(|root| format!("`{}`", root.display()))
             .collect();
-        Report::refused(format!("`{given}` is outside of the directories that you may use"))
-            .because(format!("they are {}, and links count as what they lead to", roots.join(", ")))
-            .next("name a path inside of them, or ask the person you work for")
+        Report::refused(format!(
+            "`{given}` is outside of the directories that you may use"
+        ))
+        .because(format!(
+            "they are {}, and links count as what they lead to",
+            roots.join(", ")
+        ))
+        .next("name a path inside of them, or ask the person you work for")
     }
 }
 
@@ -90,7 +99,9 @@ fn above(path: &Path) -> Option<PathBuf> {
     match path.components().next_back()? {
         Component::Normal(name) => above(path.parent()?).map(|parent| parent.join(name)),
         // Nobody knows where `..` leads from a directory that is not there.
-        Component::ParentDir | Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+        Component::ParentDir | Component::CurDir | Component::RootDir | Component::Prefix(_) => {
+            None
+        }
     }
 }
 
@@ -137,8 +148,18 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", root.join("dangling")).unwrap();
         let caller = caller(&root);
         for bad in [
-            "../secret", "/etc/passwd", "up/secret", "up/new/deep", "file", "a/../../secret", "new/../../x",
-            "dangling", "", "a\0b", "up", "..",
+            "../secret",
+            "/etc/passwd",
+            "up/secret",
+            "up/new/deep",
+            "file",
+            "a/../../secret",
+            "new/../../x",
+            "dangling",
+            "",
+            "a\0b",
+            "up",
+            "..",
         ] {
             assert!(caller.path(bad, Last::Followed).is_err(), "{bad}");
         }
@@ -146,7 +167,10 @@ mod tests {
             std::fs::create_dir_all(root.join("sub")).unwrap();
             assert!(caller.path(good, Last::Followed).is_ok(), "{good}");
         }
-        assert!(caller.path("file", Last::Itself).is_ok(), "the link itself is inside");
+        assert!(
+            caller.path("file", Last::Itself).is_ok(),
+            "the link itself is inside"
+        );
         assert!(caller.movable(".").is_err() && caller.movable(root.to_str().unwrap()).is_err());
         assert!(caller.directory(Some("a")).is_err() && caller.directory(None).is_ok());
     }

@@ -38,7 +38,9 @@ impl Wanted {
         if uri == LOG {
             return Some(Self::Log);
         }
-        named(SHOW).map(Self::Shown).or_else(|| named(DIFF).map(Self::Diff))
+        named(SHOW)
+            .map(Self::Shown)
+            .or_else(|| named(DIFF).map(Self::Diff))
     }
 
     /// Reads what it leads to.
@@ -71,9 +73,12 @@ pub(crate) fn list(newest: &[Operation]) -> Vec<Resource> {
         .with_description("Your operations, newest first.")
         .with_mime_type(PLAIN);
     let diffs = newest.iter().map(|operation| {
-        Resource::new(format!("{DIFF}{}", operation.id.short()), format!("diff {}", operation.id.short()))
-            .with_title(operation.summary.clone())
-            .with_mime_type(PATCH)
+        Resource::new(
+            format!("{DIFF}{}", operation.id.short()),
+            format!("diff {}", operation.id.short()),
+        )
+        .with_title(operation.summary.clone())
+        .with_mime_type(PATCH)
     });
     std::iter::once(log).chain(diffs).collect()
 }
@@ -94,7 +99,11 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 
 /// Gives a reply as the contents of a resource.
 pub(crate) fn contents(uri: &str, reply: &Reply) -> ReadResourceResult {
-    let mime = if matches!(reply, Reply::Diff(_)) { PATCH } else { PLAIN };
+    let mime = if matches!(reply, Reply::Diff(_)) {
+        PATCH
+    } else {
+        PLAIN
+    };
     let contents = ResourceContents::text(text::reply(reply), uri).with_mime_type(mime);
     ReadResourceResult::new(vec![contents])
 }
@@ -106,9 +115,21 @@ mod tests {
     #[test]
     fn addresses_are_read() {
         assert_eq!(Wanted::of("backout://log"), Some(Wanted::Log));
-        assert_eq!(Wanted::of("backout://log/ab"), Some(Wanted::Shown("ab".to_owned())));
-        assert_eq!(Wanted::of("backout://diff/ab"), Some(Wanted::Diff("ab".to_owned())));
-        for bad in ["", "backout://diff/", "backout://log/", "file:///etc/passwd", "backout://gc"] {
+        assert_eq!(
+            Wanted::of("backout://log/ab"),
+            Some(Wanted::Shown("ab".to_owned()))
+        );
+        assert_eq!(
+            Wanted::of("backout://diff/ab"),
+            Some(Wanted::Diff("ab".to_owned()))
+        );
+        for bad in [
+            "",
+            "backout://diff/",
+            "backout://log/",
+            "file:///etc/passwd",
+            "backout://gc",
+        ] {
             assert_eq!(Wanted::of(bad), None, "{bad}");
         }
     }

@@ -50,8 +50,14 @@ pub fn serve_stdio(host: Arc<dyn Host>, given: Given) -> io::Result<()> {
 /// Waits for a signal that asks for the end.
 async fn ended_by_signal() {
     use tokio::signal::unix::{SignalKind, signal};
-    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let (Ok(mut term), Ok(mut int), Ok(mut hup)) = (signal(kinds[0]), signal(kinds[1]), signal(kinds[2])) else {
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ];
+    let (Ok(mut term), Ok(mut int), Ok(mut hup)) =
+        (signal(kinds[0]), signal(kinds[1]), signal(kinds[2]))
+    else {
         return std::future::pending().await;
     };
     tokio::select! {

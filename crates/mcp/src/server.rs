@@ -8,10 +8,10 @@ use std::time::Duration;
 use backout_engine::{Context, Engine, Report};
 use backout_model::AgentId;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    ErrorCode, Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -112,7 +112,9 @@ impl Server {
         &self,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<Vec<PathBuf>>, Report> {
-        let is_new = context.protocol_version().is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+        let is_new = context
+            .protocol_version()
+            .is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
         let capabilities = context.client_capabilities();
         let has_roots = capabilities.is_some_and(|it| it.roots.is_some());
         // The newest protocol lets no server ask.
@@ -132,7 +134,11 @@ impl Server {
             Err(_) => return Err(refused().because("the client did not name its roots in time")),
         };
         #[expect(deprecated, reason = "older clients name their roots")]
-        let roots: Vec<PathBuf> = listed.roots.iter().filter_map(|it| file_of(&it.uri)).collect();
+        let roots: Vec<PathBuf> = listed
+            .roots
+            .iter()
+            .filter_map(|it| file_of(&it.uri))
+            .collect();
         if roots.is_empty() {
             let report = refused().because("the client names no directory as a root");
             return Err(report.next("start the server with `--root DIR`"));
@@ -151,7 +157,11 @@ impl Server {
         let arguments = request.arguments.unwrap_or_default();
         let unknown = kind.unknown(&arguments);
         if !unknown.is_empty() {
-            let report = Report::usage(format!("`{}` takes no `{}`", kind.name, unknown.join("`, `")));
+            let report = Report::usage(format!(
+                "`{}` takes no `{}`",
+                kind.name,
+                unknown.join("`, `")
+            ));
             return Err(report.into());
         }
         let caller = self.caller(context).await?;
@@ -167,7 +177,8 @@ impl Server {
                     let reply = ask(engine, caller)?;
                     Ok(Answer::of(&reply, on_the_way(engine)))
                 };
-                self.ask(caller, teller, stop, is_of_the_past, answered).await
+                self.ask(caller, teller, stop, is_of_the_past, answered)
+                    .await
             }
             Work::Process(start) => self.start(caller, *start, teller, stop).await,
         }
@@ -227,16 +238,23 @@ impl Server {
         let mut program = self.host.program(&caller);
         if let Some(task) = start.connection.task.take() {
             let silent = Teller::new_silent();
-            let check = move |engine: &Engine, caller: &Caller| Ok(own::task(engine, caller, &task)?);
+            let check =
+                move |engine: &Engine, caller: &Caller| Ok(own::task(engine, caller, &task)?);
             let token = CancellationToken::new();
-            let task = self.ask(caller.clone(), silent, token, false, check).await?;
+            let task = self
+                .ask(caller.clone(), silent, token, false, check)
+                .await?;
             program.words.push(format!("--task={task}").into());
         }
         if let Some(key) = start.connection.once.take() {
-            program.words.push(format!("--once={}/{key}", caller.agent).into());
+            program
+                .words
+                .push(format!("--once={}/{key}", caller.agent).into());
         }
         let is_trial = start.is_trial;
-        let work = self.tracker.spawn(crate::child::run(program, start, teller, stop));
+        let work = self
+            .tracker
+            .spawn(crate::child::run(program, start, teller, stop));
         let broken = |_| Report::broken("it is not known what became of it: the server broke down");
         let ended = work.await.map_err(broken)??;
         let answer = Answer::of_process(ended);
@@ -267,10 +285,17 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let Some(wanted) = resources::Wanted::of(uri) else {
-            return Err(ErrorData::resource_not_found(format!("there is no resource `{uri}`"), None));
+            return Err(ErrorData::resource_not_found(
+                format!("there is no resource `{uri}`"),
+                None,
+            ));
         };
-        let failed = |report: &Report| ErrorData::resource_not_found(crate::text::report(report), None);
-        let caller = self.caller(context).await.map_err(|report| failed(&report))?;
+        let failed =
+            |report: &Report| ErrorData::resource_not_found(crate::text::report(report), None);
+        let caller = self
+            .caller(context)
+            .await
+            .map_err(|report| failed(&report))?;
         let address = uri.to_owned();
         let asked = self.ask(
             caller,
@@ -292,10 +317,16 @@ fn on_the_way(engine: &Engine) -> Value {
     let (recovered, left) = (engine.take_recovered(), engine.take_acts_left());
     let mut told = serde_json::Map::new();
     if !recovered.is_empty() {
-        told.insert("recovered".to_owned(), serde_json::to_value(recovered).unwrap_or_default());
+        told.insert(
+            "recovered".to_owned(),
+            serde_json::to_value(recovered).unwrap_or_default(),
+        );
     }
     if !left.is_empty() {
-        told.insert("acts_left".to_owned(), serde_json::to_value(left).unwrap_or_default());
+        told.insert(
+            "acts_left".to_owned(),
+            serde_json::to_value(left).unwrap_or_default(),
+        );
     }
     Value::Object(told)
 }
@@ -327,14 +358,21 @@ fn here() -> Result<PathBuf, Report> {
 fn named(client: Option<&Implementation>) -> AgentId {
     let name = client.map_or("mcp", |client| client.name.as_str());
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-    let name: String = name.chars().map(|it| if fits(it) { it } else { '-' }).take(64).collect();
+    let name: String = name
+        .chars()
+        .map(|it| if fits(it) { it } else { '-' })
+        .take(64)
+        .collect();
     let parsed = name.parse().or_else(|_| "mcp".parse());
     parsed.expect("a plain word is a name")
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .build();
         let mut this = Implementation::new("backout", env!("CARGO_PKG_VERSION"));
         this.title = Some("Backout: every write, reversible".to_owned());
         ServerConfig::new(capabilities)
@@ -391,7 +429,9 @@ impl ServerHandler for Server {
         let stop = self.stop_of(&context);
         let asked = self.ask(caller, Teller::new_silent(), stop, false, resources::newest);
         let newest = asked.await.unwrap_or_default();
-        Ok(ListResourcesResult::with_all_items(resources::list(&newest)))
+        Ok(ListResourcesResult::with_all_items(resources::list(
+            &newest,
+        )))
     }
 
     async fn list_resource_templates(
@@ -399,7 +439,9 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+        Ok(ListResourceTemplatesResult::with_all_items(
+            resources::templates(),
+        ))
     }
 
     async fn read_resource(
@@ -420,9 +462,16 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if request.method == stdin::TOO_LARGE {
-            let what = format!("the request is larger than {} bytes, so it was not read", stdin::LINE_BYTES_MAX);
+            let what = format!(
+                "the request is larger than {} bytes, so it was not read",
+                stdin::LINE_BYTES_MAX
+            );
             return Err(ErrorData::invalid_request(what, None));
         }
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
+        Err(ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            request.method,
+            None,
+        ))
     }
 }

@@ -78,7 +78,8 @@ impl Line {
             return kept;
         };
         let id = id_in(&end).or_else(|| id_in(&kept));
-        let id = id.map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{TOO_LARGE}\"}}\n"));
+        let id = id
+            .map(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{TOO_LARGE}\"}}\n"));
         id.unwrap_or_default().into_bytes()
     }
 }
@@ -87,13 +88,20 @@ impl Line {
 fn id_in(piece: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(piece);
     let at = text.rfind("\"id\"")?;
-    let rest = text.get(at + 4..)?.trim_start().strip_prefix(':')?.trim_start();
+    let rest = text
+        .get(at + 4..)?
+        .trim_start()
+        .strip_prefix(':')?
+        .trim_start();
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     if !digits.is_empty() {
         return Some(digits);
     }
     let word = rest.strip_prefix('"')?;
-    let word: String = word.chars().take_while(|it| it.is_ascii_alphanumeric() || "-_".contains(*it)).collect();
+    let word: String = word
+        .chars()
+        .take_while(|it| it.is_ascii_alphanumeric() || "-_".contains(*it))
+        .collect();
     let is_whole = rest.get(word.len() + 1..)?.starts_with('"');
     (is_whole && !word.is_empty()).then(|| format!("\"{word}\""))
 }
@@ -123,7 +131,10 @@ mod tests {
         assert!(line.kept.len() <= ENDS_BYTES);
         passed.extend(line.pass(b"\",\"jsonrpc\":\"2.0\",\"id\": 7}\nnext\n"));
         let passed = String::from_utf8(passed).unwrap();
-        assert_eq!(passed, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"backout/too-large\"}\nnext\n");
+        assert_eq!(
+            passed,
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"backout/too-large\"}\nnext\n"
+        );
     }
 
     #[test]

@@ -25,7 +25,9 @@ pub(crate) fn reply(reply: &Reply) -> String {
         Reply::Finished(it) => finished(it),
         Reply::Ran(it) => ran(&it.report),
         Reply::Trial(it) => trial(it),
-        Reply::Discarded { id, .. } => format!("Trial {} is discarded. No file was changed.\n", id.short()),
+        Reply::Discarded { id, .. } => {
+            format!("Trial {} is discarded. No file was changed.\n", id.short())
+        }
         Reply::Undone(it) => undone(it),
         Reply::Plan(it) => plan(it),
         Reply::Task(it) => format!(
@@ -33,20 +35,36 @@ pub(crate) fn reply(reply: &Reply) -> String {
             it.id
         ),
         Reply::Tasks { tasks } => {
-            let lines = tasks.iter().map(|it| format!("{}  {:?}", it.id, it.status).to_lowercase());
+            let lines = tasks
+                .iter()
+                .map(|it| format!("{}  {:?}", it.id, it.status).to_lowercase());
             listed("You have no tasks.\n", lines)
         }
         Reply::Committed { task, operations } => {
-            format!("Task {task} is committed: {} operations are kept.\n", operations.len())
+            format!(
+                "Task {task} is committed: {} operations are kept.\n",
+                operations.len()
+            )
         }
         Reply::Checkpoint(it) => format!(
             "Checkpoint {} is marked. The tool `undo` with `checkpoint` takes back what you do from here on.\n",
             it.name
         ),
         Reply::WorkspaceKept(it) => {
-            let name = it.checkpoint.as_ref().map_or_else(String::new, |it| it.name.to_string());
-            let mut text = format!("Checkpoint {name} keeps {} names. The tool `undo` with `checkpoint` makes the directories what they are now.\n", it.names);
-            notes(&mut text, it.not_kept.iter().map(|it| format!("`{}` is not kept: {}", it.path, it.why)));
+            let name = it
+                .checkpoint
+                .as_ref()
+                .map_or_else(String::new, |it| it.name.to_string());
+            let mut text = format!(
+                "Checkpoint {name} keeps {} names. The tool `undo` with `checkpoint` makes the directories what they are now.\n",
+                it.names
+            );
+            notes(
+                &mut text,
+                it.not_kept
+                    .iter()
+                    .map(|it| format!("`{}` is not kept: {}", it.path, it.why)),
+            );
             text
         }
         Reply::WorkspacePlan(it) => {
@@ -63,8 +81,17 @@ pub(crate) fn reply(reply: &Reply) -> String {
 
 fn finished(it: &Finished) -> String {
     let mut text = match it.id {
-        Some(id) if it.is_again => format!("This call was answered before, as operation {}: {}.\n", id.short(), it.summary),
-        Some(id) => format!("Done as operation {}: {}.\n{}", id.short(), it.summary, back(id)),
+        Some(id) if it.is_again => format!(
+            "This call was answered before, as operation {}: {}.\n",
+            id.short(),
+            it.summary
+        ),
+        Some(id) => format!(
+            "Done as operation {}: {}.\n{}",
+            id.short(),
+            it.summary,
+            back(id)
+        ),
         None => format!("Nothing had to be done: {}.\n", it.summary),
     };
     if it.status == Some(Status::Applied) {
@@ -75,7 +102,10 @@ fn finished(it: &Finished) -> String {
 }
 
 fn back(id: OperationId) -> String {
-    format!("To take it back: the tool `undo` with operations [\"{}\"].\n", id.short())
+    format!(
+        "To take it back: the tool `undo` with operations [\"{}\"].\n",
+        id.short()
+    )
 }
 
 fn ran(it: &RunReport) -> String {
@@ -92,7 +122,11 @@ fn ran(it: &RunReport) -> String {
             text,
             "What it did to files was taken back: operation {}, {} of {} steps whole.",
             it.id.short(),
-            undone.steps.iter().filter(|step| step.is_complete()).count(),
+            undone
+                .steps
+                .iter()
+                .filter(|step| step.is_complete())
+                .count(),
             undone.steps.len()
         ),
         (None, 0) => writeln!(text, "It changed no file. Operation {}.", it.id.short()),
@@ -115,13 +149,19 @@ fn ran(it: &RunReport) -> String {
 }
 
 fn trial(it: &TrialView) -> String {
-    let code = it.ended.map_or_else(String::new, |end| format!("Exit code {}. ", end.code));
+    let code = it
+        .ended
+        .map_or_else(String::new, |end| format!("Exit code {}. ", end.code));
     let id = it.id.short();
     if it.changes.is_empty() {
         return format!("{code}Trial {id} would change no file.\n");
     }
     let lines = it.changes.iter().map(|change| {
-        let others = if change.is_conflict { "  (somebody else changed it meanwhile)" } else { "" };
+        let others = if change.is_conflict {
+            "  (somebody else changed it meanwhile)"
+        } else {
+            ""
+        };
         format!("{:?} {}{others}", change.what, change.path)
     });
     let names = listed("", lines);
@@ -143,7 +183,12 @@ pub(crate) fn undone(it: &UndoReport) -> String {
         };
         let _written = writeln!(text, "{way} {}: {}.", step.id.short(), step.summary);
         for outcome in step.outcomes.iter().take(LISTED_MAX) {
-            let _written = writeln!(text, "  {}: {}", outcome.target, outcome_word(&outcome.kind));
+            let _written = writeln!(
+                text,
+                "  {}: {}",
+                outcome.target,
+                outcome_word(&outcome.kind)
+            );
         }
         cut(&mut text, step.outcomes.len());
         notes(&mut text, step.notes.iter().cloned());
@@ -153,7 +198,11 @@ pub(crate) fn undone(it: &UndoReport) -> String {
         let _written = writeln!(text, "{} later operations stayed.", it.left_alone.len());
     }
     if let Some(act) = it.act {
-        let _written = writeln!(text, "To take this back: the tool `redo` with operations [\"{}\"].", act.short());
+        let _written = writeln!(
+            text,
+            "To take this back: the tool `redo` with operations [\"{}\"].",
+            act.short()
+        );
     }
     notes(&mut text, it.notes.iter().cloned());
     if text.is_empty() {
@@ -192,11 +241,17 @@ fn plan(it: &PlanView) -> String {
         let _written = writeln!(text, "{way} {}: {}", step.id.short(), step.summary);
         for target in step.targets.iter().take(LISTED_MAX) {
             let state = match &target.state {
-                TargetState::Conflict { why } | TargetState::CannotComeBack { why } => format!("IN THE WAY: {why}"),
+                TargetState::Conflict { why } | TargetState::CannotComeBack { why } => {
+                    format!("IN THE WAY: {why}")
+                }
                 TargetState::AlreadyBefore => "already as before".to_owned(),
                 TargetState::Merges => "merges with what others changed".to_owned(),
-                TargetState::Left { why } | TargetState::Incomplete { why } | TargetState::Overwritten { why } => why.clone(),
-                TargetState::ComesBack | TargetState::AfterNewerStep if target.goes => "goes".to_owned(),
+                TargetState::Left { why }
+                | TargetState::Incomplete { why }
+                | TargetState::Overwritten { why } => why.clone(),
+                TargetState::ComesBack | TargetState::AfterNewerStep if target.goes => {
+                    "goes".to_owned()
+                }
                 TargetState::ComesBack | TargetState::AfterNewerStep => "comes back".to_owned(),
             };
             let _written = writeln!(text, "  {}: {state}", target.target);
@@ -217,9 +272,20 @@ fn plan(it: &PlanView) -> String {
 }
 
 fn line(it: &Operation) -> String {
-    let whose = it.agent.as_ref().map_or_else(String::new, |agent| format!("  by {agent}"));
-    let task = it.task.as_ref().map_or_else(String::new, |task| format!("  in task {task}"));
-    format!("{}  {}  {}{task}{whose}", it.id.short(), standing(it.status), it.summary)
+    let whose = it
+        .agent
+        .as_ref()
+        .map_or_else(String::new, |agent| format!("  by {agent}"));
+    let task = it
+        .task
+        .as_ref()
+        .map_or_else(String::new, |task| format!("  in task {task}"));
+    format!(
+        "{}  {}  {}{task}{whose}",
+        it.id.short(),
+        standing(it.status),
+        it.summary
+    )
 }
 
 const fn standing(status: Status) -> &'static str {
@@ -245,11 +311,15 @@ fn shown(it: &Shown) -> String {
     }
     cut(&mut text, operation.targets.len());
     match operation.status {
-        Status::Proposed => text.push_str("Nothing is written yet. A person decides; ask again later.\n"),
+        Status::Proposed => {
+            text.push_str("Nothing is written yet. A person decides; ask again later.\n")
+        }
         Status::Refused => {
             let _written = writeln!(text, "Nothing was written: {}.", operation.decision.reason);
         }
-        Status::Applied | Status::Committed | Status::Interrupted => text.push_str(&back(operation.id)),
+        Status::Applied | Status::Committed | Status::Interrupted => {
+            text.push_str(&back(operation.id))
+        }
         Status::Armed | Status::Aborted | Status::Undone | Status::InDoubt | Status::Failed => {}
     }
     notes(&mut text, operation.notes.iter().cloned());
@@ -295,14 +365,20 @@ pub(crate) fn diff(files: &[DiffFile]) -> String {
 pub(crate) fn report(report: &Report) -> String {
     let mut text = String::new();
     if report.code == ErrorCode::Waits {
-        let id = report.operation.map_or_else(String::new, OperationId::short);
+        let id = report
+            .operation
+            .map_or_else(String::new, OperationId::short);
         text = waits(&id);
     }
     let _written = writeln!(text, "Error: {}.", report.what);
     for why in &report.why {
         let _written = writeln!(text, "Why: {why}");
     }
-    for next in report.next.iter().filter(|_| report.code != ErrorCode::Waits) {
+    for next in report
+        .next
+        .iter()
+        .filter(|_| report.code != ErrorCode::Waits)
+    {
         let _written = writeln!(text, "Next: {next}");
     }
     text
@@ -327,7 +403,10 @@ pub(crate) fn output(name: &str, said: &Said) -> Option<String> {
     let left = said.bytes.saturating_sub(shown.len() as u64);
     let head = match left {
         0 => format!("{name}:"),
-        left => format!("{name} (the first {left} of {} bytes are left out):", said.bytes),
+        left => format!(
+            "{name} (the first {left} of {} bytes are left out):",
+            said.bytes
+        ),
     };
     Some(format!("{head}\n{text}"))
 }

@@ -7,8 +7,8 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
 use crate::arguments::{
-    Checkpoint, Delete, Differs, Edit, Http, Log, Move, Named, Redo, Run, Set, Sql, Task, Try, TryEnd,
-    Undo, Write,
+    Checkpoint, Delete, Differs, Edit, Http, Log, Move, Named, Redo, Run, Set, Sql, Task, Try,
+    TryEnd, Undo, Write,
 };
 use crate::schema;
 
@@ -218,7 +218,9 @@ pub(crate) const ALL: &[Kind] = &[
 ];
 
 fn input<T: schemars::JsonSchema + 'static>() -> Arc<JsonObject> {
-    let mut schema = schema_for_input::<T>().map(|it| (*it).clone()).unwrap_or_default();
+    let mut schema = schema_for_input::<T>()
+        .map(|it| (*it).clone())
+        .unwrap_or_default();
     // A word that is not known must not be passed over: who asked for more would not get it and not know.
     schema.insert("additionalProperties".to_owned(), Value::Bool(false));
     schema.remove("title");

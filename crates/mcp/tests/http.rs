@@ -44,7 +44,10 @@ struct Answer {
 impl Answer {
     /// The message in it, whether it comes alone or as an event.
     fn message(&self) -> Value {
-        let mut lines = self.body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+        let mut lines = self
+            .body
+            .lines()
+            .map(|line| line.strip_prefix("data: ").unwrap_or(line));
         let found = lines.find(|line| line.starts_with('{'));
         serde_json::from_str(found.unwrap_or("null")).unwrap()
     }
@@ -119,33 +122,70 @@ async fn who_asks_is_what_somebody_granted() {
     assert_eq!(answer.message()["result"]["serverInfo"]["name"], "backout");
     let session = answer.session.unwrap();
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    send(&service, &ready, granted("token", &root), (here, Some(&session))).await;
+    send(
+        &service,
+        &ready,
+        granted("token", &root),
+        (here, Some(&session)),
+    )
+    .await;
 
-    let answer = send(&service, &write(2, "a"), granted("token", &root), (here, Some(&session))).await;
+    let answer = send(
+        &service,
+        &write(2, "a"),
+        granted("token", &root),
+        (here, Some(&session)),
+    )
+    .await;
     let reply = answer.message();
     assert_eq!(reply["result"]["isError"], false, "{reply}");
     assert!(root.join("a").exists());
 
-    let nobody = send(&service, &write(3, "b"), None, (here, Some(&session))).await.message();
+    let nobody = send(&service, &write(3, "b"), None, (here, Some(&session)))
+        .await
+        .message();
     assert_eq!(nobody["result"]["isError"], true, "{nobody}");
     assert!(!root.join("b").exists());
 
     let outside = world.path().join("c");
     let left = write(4, outside.to_str().unwrap());
-    let left = send(&service, &left, granted("token", &root), (here, Some(&session))).await.message();
+    let left = send(
+        &service,
+        &left,
+        granted("token", &root),
+        (here, Some(&session)),
+    )
+    .await
+    .message();
     assert_eq!(left["result"]["isError"], true, "{left}");
     assert!(!outside.exists());
 
     let log = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "log", "arguments": {}}});
-    let log = send(&service, &log, granted("token", &root), (here, Some(&session))).await.message();
+    let log = send(
+        &service,
+        &log,
+        granted("token", &root),
+        (here, Some(&session)),
+    )
+    .await
+    .message();
     let operations = &log["result"]["structuredContent"]["operations"];
-    assert_eq!(operations[0]["agent"], "token", "not what the client calls itself: {log}");
+    assert_eq!(
+        operations[0]["agent"], "token",
+        "not what the client calls itself: {log}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_host_is_turned_away() {
     let world = tempfile::tempdir().unwrap();
     let service = serve_http(Arc::new(Bare(world.path().join("state"))), Vec::new());
-    let answer = send(&service, &hello(), granted("token", world.path()), ("evil.example", None)).await;
+    let answer = send(
+        &service,
+        &hello(),
+        granted("token", world.path()),
+        ("evil.example", None),
+    )
+    .await;
     assert_eq!(answer.status, 403, "{}", answer.body);
 }

@@ -26,11 +26,35 @@ pub(super) fn setup(agent: Agent, places: &Places) -> Option<Setup> {
             };
             let entry = json!({"type": "stdio", "command": program, "args": words});
             let note = "Claude Code asks before it uses a server that a project names";
-            (file, Format::Json, "mcpServers", entry, places.project.is_some().then_some(note))
+            (
+                file,
+                Format::Json,
+                "mcpServers",
+                entry,
+                places.project.is_some().then_some(note),
+            )
         }
-        Agent::Codex => (in_settings(places, ".codex", "config.toml"), Format::Toml, "mcp_servers", plain, None),
-        Agent::Gemini => (in_settings(places, ".gemini", "settings.json"), Format::Jsonc, "mcpServers", plain, None),
-        Agent::Qwen => (in_settings(places, ".qwen", "settings.json"), Format::Jsonc, "mcpServers", plain, None),
+        Agent::Codex => (
+            in_settings(places, ".codex", "config.toml"),
+            Format::Toml,
+            "mcp_servers",
+            plain,
+            None,
+        ),
+        Agent::Gemini => (
+            in_settings(places, ".gemini", "settings.json"),
+            Format::Jsonc,
+            "mcpServers",
+            plain,
+            None,
+        ),
+        Agent::Qwen => (
+            in_settings(places, ".qwen", "settings.json"),
+            Format::Jsonc,
+            "mcpServers",
+            plain,
+            None,
+        ),
         Agent::OpenCode => {
             let file = match (&places.project, &places.config) {
                 (Some(project), _) => project.join("opencode.json"),
@@ -38,10 +62,17 @@ pub(super) fn setup(agent: Agent, places: &Places) -> Option<Setup> {
                 (None, None) => places.home.join(".config/opencode/opencode.json"),
             };
             let all = std::iter::once(program).chain(words);
-            let entry = json!({"type": "local", "command": all.collect::<Vec<_>>(), "enabled": true});
+            let entry =
+                json!({"type": "local", "command": all.collect::<Vec<_>>(), "enabled": true});
             (file, Format::Jsonc, "mcp", entry, None)
         }
-        Agent::Cursor => (in_settings(places, ".cursor", "mcp.json"), Format::Jsonc, "mcpServers", plain, None),
+        Agent::Cursor => (
+            in_settings(places, ".cursor", "mcp.json"),
+            Format::Jsonc,
+            "mcpServers",
+            plain,
+            None,
+        ),
         Agent::Copilot | Agent::Cline => return None,
     };
     let keys = Keys {

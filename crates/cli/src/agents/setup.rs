@@ -49,8 +49,10 @@ impl Gets {
             Self::Protection => Ok(setup(agent, places)),
             Self::Tools => tools(agent, places).ok_or_else(|| {
                 let title = agent.title();
-                Report::refused(format!("it is not known how {title} is told of an MCP server"))
-                    .next("name `backout mcp` in its settings yourself; see docs/mcp.md")
+                Report::refused(format!(
+                    "it is not known how {title} is told of an MCP server"
+                ))
+                .next("name `backout mcp` in its settings yourself; see docs/mcp.md")
             }),
         }
     }

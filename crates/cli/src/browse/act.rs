@@ -41,7 +41,10 @@ impl Act {
             }
             Items::Tasks(all) => {
                 let it = all.get(list.cursor)?;
-                (UndoWhat::Task(it.id.clone()), format!("undo task {}", it.id))
+                (
+                    UndoWhat::Task(it.id.clone()),
+                    format!("undo task {}", it.id),
+                )
             }
         };
         let what = What::Undo(what);
@@ -76,7 +79,12 @@ impl Act {
         Page::new(&title, &text)
     }
 
-    fn execute(&self, session: &mut Session, terminal: &Terminal, is_dry_run: bool) -> (String, bool) {
+    fn execute(
+        &self,
+        session: &mut Session,
+        terminal: &Terminal,
+        is_dry_run: bool,
+    ) -> (String, bool) {
         let options = UndoOptions {
             diff: is_dry_run,
             ..UndoOptions::default()

@@ -108,7 +108,10 @@ mod tests {
                 Key::Escape
             ]
         );
-        assert_eq!(all("é\u{3}".as_bytes()), [Key::Letter('é'), Key::Letter('\u{3}')]);
+        assert_eq!(
+            all("é\u{3}".as_bytes()),
+            [Key::Letter('é'), Key::Letter('\u{3}')]
+        );
     }
 
     #[test]

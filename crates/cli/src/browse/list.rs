@@ -101,7 +101,9 @@ impl List {
     pub(super) fn inside(&self) -> Option<Kind> {
         match &self.items {
             Items::Operations(_) => None,
-            Items::Prompts(all) => all.get(self.cursor).map(|it| Kind::OfPrompt(it.prompt.id.clone())),
+            Items::Prompts(all) => all
+                .get(self.cursor)
+                .map(|it| Kind::OfPrompt(it.prompt.id.clone())),
             Items::Tasks(all) => all.get(self.cursor).map(|it| Kind::OfTask(it.id.clone())),
         }
     }
@@ -149,11 +151,25 @@ impl List {
     fn words(&self, at: usize) -> String {
         let words = match &self.items {
             Items::Operations(all) => all.get(at).map(|it| {
-                let agent = it.agent.as_ref().map(ToString::to_string).unwrap_or_default();
-                let task = it.task.as_ref().map(ToString::to_string).unwrap_or_default();
+                let agent = it
+                    .agent
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                let task = it
+                    .task
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
                 let targets = it.targets.iter().map(|target| target.target.to_string());
                 let targets: Vec<String> = targets.collect();
-                format!("{} {} {agent} {task} {} {}", it.id, it.summary, it.status, targets.join(" "))
+                format!(
+                    "{} {} {agent} {task} {} {}",
+                    it.id,
+                    it.summary,
+                    it.status,
+                    targets.join(" ")
+                )
             }),
             Items::Prompts(all) => all.get(at).map(|it| it.prompt.text.clone()),
             Items::Tasks(all) => all.get(at).map(|it| it.id.to_string()),
@@ -185,7 +201,8 @@ impl List {
             }
             (Items::Tasks(old), Items::Tasks(new)) => {
                 let mut both = old.iter().zip(&new);
-                old.len().min(NEWEST) <= new.len() && both.all(|(old, new)| old.status == new.status)
+                old.len().min(NEWEST) <= new.len()
+                    && both.all(|(old, new)| old.status == new.status)
             }
             _ => false,
         };

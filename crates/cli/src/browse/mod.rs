@@ -128,7 +128,12 @@ impl Browser {
         terminal.show(&screen.lines());
     }
 
-    fn take(&mut self, session: &mut Session, terminal: &Terminal, key: Key) -> Result<Then, Failure> {
+    fn take(
+        &mut self,
+        session: &mut Session,
+        terminal: &Terminal,
+        key: Key,
+    ) -> Result<Then, Failure> {
         self.message.clear();
         if self.typed.is_some() {
             return self.type_on(session, key);
@@ -164,7 +169,7 @@ impl Browser {
             Key::Enter => self.enter(session)?,
             Key::Letter('u') => self.preview(session, terminal, Act::undo(&self.list)),
             Key::Letter('r') => self.preview(session, terminal, Act::redo(&self.list)),
-            Key::Letter(_) | Key::Escape | Key::Backspace => {}
+            Key::Letter(_) | Key::Backspace => {}
         }
         Ok(Then::GoOn)
     }
@@ -175,7 +180,12 @@ impl Browser {
     }
 
     /// Takes a key while a text covers the list.
-    fn on_page(&mut self, session: &mut Session, terminal: &Terminal, key: Key) -> Result<(), Failure> {
+    fn on_page(
+        &mut self,
+        session: &mut Session,
+        terminal: &Terminal,
+        key: Key,
+    ) -> Result<(), Failure> {
         let room = self.room;
         match (key, self.asks.take()) {
             (Key::Letter('y'), Some(act)) => {

@@ -137,7 +137,8 @@ impl Terminal {
     pub(super) fn size(&self) -> (usize, usize) {
         let size = tcgetwinsize(io::stdout()).ok();
         let size = size.map(|it| (usize::from(it.ws_col), usize::from(it.ws_row)));
-        size.filter(|(width, height)| *width > 0 && *height > 0).unwrap_or(USUAL)
+        size.filter(|(width, height)| *width > 0 && *height > 0)
+            .unwrap_or(USUAL)
     }
 
     /// Shows lines; those that are on the screen already are not sent again.

@@ -73,7 +73,13 @@ impl Screen<'_> {
         let room = self.height.saturating_sub(2).max(1);
         let mut lines = vec![self.head()];
         let middle = match self.page {
-            Some(page) => page.lines.iter().skip(page.top).take(room).cloned().collect(),
+            Some(page) => page
+                .lines
+                .iter()
+                .skip(page.top)
+                .take(room)
+                .cloned()
+                .collect(),
             None => self.listed(room),
         };
         lines.extend(middle);
@@ -132,7 +138,11 @@ impl Screen<'_> {
             Items::Tasks(all) => {
                 let seen = all.iter().skip(top).take(room);
                 let line = |it: &backout_model::Task| {
-                    let agent = it.agent.as_ref().map(ToString::to_string).unwrap_or_default();
+                    let agent = it
+                        .agent
+                        .as_ref()
+                        .map(ToString::to_string)
+                        .unwrap_or_default();
                     let status = format!("{:?}", it.status).to_lowercase();
                     format!("{}  {status}  {agent}\n", paint(ACCENT, it.id.as_str()))
                 };
@@ -140,7 +150,11 @@ impl Screen<'_> {
             }
         };
         let marked = text.lines().enumerate().map(|(at, line)| {
-            let mark = if top + at == self.list.cursor { ON } else { OFF };
+            let mark = if top + at == self.list.cursor {
+                ON
+            } else {
+                OFF
+            };
             format!("{mark}{line}")
         });
         let marked: Vec<String> = marked.collect();
@@ -191,7 +205,10 @@ mod tests {
     #[test]
     fn a_line_is_never_wider_than_the_screen() {
         assert_eq!(clip("abcdef", 3), "abc");
-        assert_eq!(clip("\x1b[31mabc\x1b[0mdef", 4), "\x1b[31mabc\x1b[0md\x1b[0m");
+        assert_eq!(
+            clip("\x1b[31mabc\x1b[0mdef", 4),
+            "\x1b[31mabc\x1b[0md\x1b[0m"
+        );
         assert_eq!(clip("日本語", 5), "日本");
         assert_eq!(clip("a\tb", 10), "a b");
         assert_eq!(clip("abc", 0), "");

@@ -58,7 +58,11 @@ pub(crate) struct InitArgs {
 
 impl InitArgs {
     const fn gets(&self) -> Gets {
-        if self.mcp { Gets::Tools } else { Gets::Protection }
+        if self.mcp {
+            Gets::Tools
+        } else {
+            Gets::Protection
+        }
     }
 
     /// Tells whether it only looks.
@@ -146,7 +150,13 @@ pub(crate) fn cmd_init(session: &mut Session, args: &InitArgs) -> Result<(), Fai
     }
     if args.dry_run {
         preview(session, &planned);
-        reply(session, (gets, agent), false, None, (&planned, &setup.notes));
+        reply(
+            session,
+            (gets, agent),
+            false,
+            None,
+            (&planned, &setup.notes),
+        );
         return Ok(());
     }
     let id = carry_out(session, (gets, agent), &planned)?;

@@ -52,7 +52,9 @@ pub(crate) fn cmd_mcp(session: &mut Session, args: McpArgs) -> Result<(), Failur
 fn root_of(root: &std::path::Path) -> Result<PathBuf, Report> {
     let root = absolute(root)?;
     let wrong = || Report::refused(format!("`{}` cannot be used as a root", root.display()));
-    let found = root.canonicalize().map_err(|error| wrong().because(error))?;
+    let found = root
+        .canonicalize()
+        .map_err(|error| wrong().because(error))?;
     if !found.is_dir() {
         return Err(wrong().because("it is no directory"));
     }

@@ -116,7 +116,10 @@ impl Ui {
 
     /// Gives what was said since it was last asked for.
     pub(crate) fn take_captured(&mut self) -> String {
-        self.captured.as_mut().map(std::mem::take).unwrap_or_default()
+        self.captured
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Ends that.

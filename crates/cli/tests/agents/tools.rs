@@ -6,11 +6,27 @@ use crate::world::World;
 
 /// Where an agent lists its servers, and what is there already.
 const AGENTS: [(&str, &str, &str); 6] = [
-    ("claude-code", ".claude.json", "{\"numStartups\": 7,\n  \"mcpServers\" : {\"other\": {\"command\": \"x\"}} }"),
-    ("codex", ".codex/config.toml", "# mine\nmodel = \"m\" # here\n\n[mcp_servers.other]\ncommand = \"x\"\n"),
-    ("gemini", ".gemini/settings.json", "{\n  // mine\n  \"theme\": \"dark\",\n}\n"),
+    (
+        "claude-code",
+        ".claude.json",
+        "{\"numStartups\": 7,\n  \"mcpServers\" : {\"other\": {\"command\": \"x\"}} }",
+    ),
+    (
+        "codex",
+        ".codex/config.toml",
+        "# mine\nmodel = \"m\" # here\n\n[mcp_servers.other]\ncommand = \"x\"\n",
+    ),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        "{\n  // mine\n  \"theme\": \"dark\",\n}\n",
+    ),
     ("qwen", ".qwen/settings.json", "{}\n"),
-    ("opencode", ".config/opencode/opencode.json", "{\"$schema\": \"https://opencode.ai/config.json\"}"),
+    (
+        "opencode",
+        ".config/opencode/opencode.json",
+        "{\"$schema\": \"https://opencode.ai/config.json\"}",
+    ),
     ("cursor", ".cursor/mcp.json", "{\"mcpServers\": {}}\n"),
 ];
 
@@ -30,9 +46,21 @@ fn an_agent_gets_our_tools_and_loses_them_again() {
     for (agent, file, before) in AGENTS {
         let world = World::new();
         let path = settings(&world, file, before);
-        assert!(!world.program().args(["init", agent, "--mcp", "--check"]).output().unwrap().status.success());
+        assert!(
+            !world
+                .program()
+                .args(["init", agent, "--mcp", "--check"])
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
         let said = world.json(&["init", agent, "--mcp"]);
-        assert_eq!((&said["has_tools"], &said["is_protected"]), (&true.into(), &false.into()), "{said}");
+        assert_eq!(
+            (&said["has_tools"], &said["is_protected"]),
+            (&true.into(), &false.into()),
+            "{said}"
+        );
         let after = read(&path);
         for word in [env!("CARGO_BIN_EXE_backout"), "mcp", "--agent", agent] {
             assert!(after.contains(word), "{agent}: {after}");
@@ -41,7 +69,11 @@ fn an_agent_gets_our_tools_and_loses_them_again() {
         assert!(world.backout(&["init", agent, "--mcp"]).contains("already"));
         world.backout(&["init", agent, "--mcp", "--remove"]);
         assert_eq!(read(&path), before, "{agent}");
-        assert!(world.backout(&["init", agent, "--mcp", "--remove"]).contains("did not have"));
+        assert!(
+            world
+                .backout(&["init", agent, "--mcp", "--remove"])
+                .contains("did not have")
+        );
     }
 }
 
@@ -58,8 +90,14 @@ fn what_others_wrote_since_stays() {
         std::fs::write(&path, &added).unwrap();
         world.backout(&["init", agent, "--mcp", "--remove"]);
         let after = read(&path);
-        assert!(after.contains("since") || after.contains("features"), "{agent}: {after}");
-        assert!(!after.contains(env!("CARGO_BIN_EXE_backout")), "{agent}: {after}");
+        assert!(
+            after.contains("since") || after.contains("features"),
+            "{agent}: {after}"
+        );
+        assert!(
+            !after.contains(env!("CARGO_BIN_EXE_backout")),
+            "{agent}: {after}"
+        );
     }
 }
 
@@ -82,9 +120,17 @@ fn an_entry_of_somebody_else_is_in_the_way() {
     let world = World::new();
     let text = "{\"mcpServers\": {\"backout\": {\"command\": \"/opt/another\"}}}";
     let path = settings(&world, ".cursor/mcp.json", text);
-    let output = world.program().args(["init", "cursor", "--mcp"]).output().unwrap();
+    let output = world
+        .program()
+        .args(["init", "cursor", "--mcp"])
+        .output()
+        .unwrap();
     assert!(!output.status.success());
     assert_eq!(read(&path), text);
-    let output = world.program().args(["init", "cline", "--mcp"]).output().unwrap();
+    let output = world
+        .program()
+        .args(["init", "cline", "--mcp"])
+        .output()
+        .unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("not known how"));
 }

@@ -23,17 +23,34 @@ impl<'w> Terminal<'w> {
             socket: std::env::temp_dir().join(format!("backout-{}.tmux", std::process::id())),
         };
         let (width, height) = (width.to_string(), height.to_string());
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &width, "-y", &height, "sh"]);
+        terminal.tmux(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            &width,
+            "-y",
+            &height,
+            "sh",
+        ]);
         let program = env!("CARGO_BIN_EXE_backout");
         let state = world.state().display().to_string();
-        terminal.line(&format!("PS1='$ '; b() {{ {environment} {program} --state-dir {state} \"$@\"; }}; clear"));
+        terminal.line(&format!(
+            "PS1='$ '; b() {{ {environment} {program} --state-dir {state} \"$@\"; }}; clear"
+        ));
         terminal
     }
 
     fn tmux(&self, words: &[&str]) -> String {
         let mut command = self.world.command("tmux");
         command.env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
-        let output = command.arg("-S").arg(&self.socket).args(words).output().unwrap();
+        let output = command
+            .arg("-S")
+            .arg(&self.socket)
+            .args(words)
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{words:?}: {said}");
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -83,7 +100,11 @@ impl<'w> Terminal<'w> {
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
         let mut command = self.world.command("tmux");
-        let _ended = command.arg("-S").arg(&self.socket).arg("kill-server").output();
+        let _ended = command
+            .arg("-S")
+            .arg(&self.socket)
+            .arg("kill-server")
+            .output();
         let _gone = std::fs::remove_file(&self.socket);
     }
 }
@@ -101,15 +122,25 @@ fn one_walks_reads_undoes_and_redoes_with_keys() {
     let terminal = Terminal::start(&world, (80, 24), "");
     terminal.line("b log -i");
     let screen = terminal.shows("operations: 1 of 3");
-    assert!(screen.contains("> ") && screen.contains("c.txt"), "{screen}");
+    assert!(
+        screen.contains("> ") && screen.contains("c.txt"),
+        "{screen}"
+    );
     terminal.keys(&["j"]);
     terminal.shows("operations: 2 of 3");
     terminal.keys(&["Down", "k", "Enter"]);
     terminal.shows("+second");
     terminal.keys(&["q", "u"]);
     let screen = terminal.shows("do it? y / n");
-    assert!(screen.contains("this would happen") && screen.contains("-second"), "{screen}");
-    assert_eq!(read(&world, "b.txt"), "second\n", "nothing before the answer");
+    assert!(
+        screen.contains("this would happen") && screen.contains("-second"),
+        "{screen}"
+    );
+    assert_eq!(
+        read(&world, "b.txt"),
+        "second\n",
+        "nothing before the answer"
+    );
     terminal.keys(&["n"]);
     terminal.shows("operations: 2 of 3");
     terminal.keys(&["u"]);
@@ -166,7 +197,10 @@ fn what_others_do_appears_and_the_cursor_stays() {
     terminal.shows("operations: 3 of 3");
     world.backout(&["write", "fourth", "--text", "x"]);
     let screen = terminal.shows("operations: 4 of 4");
-    let line = screen.lines().find(|line| line.starts_with("> ")).unwrap_or_default();
+    let line = screen
+        .lines()
+        .find(|line| line.starts_with("> "))
+        .unwrap_or_default();
     assert!(line.contains("one"), "{screen}");
 }
 
@@ -202,7 +236,9 @@ fn narrow_and_resized_terminals_and_no_colour_show_it_too() {
     world.backout(&["write", "\u{65e5}\u{672c}.txt", "--text", "x"]);
     let terminal = Terminal::start(&world, (24, 6), "NO_COLOR=1");
     terminal.line("b log -i");
-    let screen = terminal.until("narrow", |screen| screen.contains("operations: 1 of 2") && screen.contains("> "));
+    let screen = terminal.until("narrow", |screen| {
+        screen.contains("operations: 1 of 2") && screen.contains("> ")
+    });
     assert!(screen.lines().count() <= 6, "{screen}");
     let coloured = terminal.tmux(&["capture-pane", "-p", "-e"]);
     assert!(!coloured.contains("\x1b[3"), "no colour: {coloured:?}");
@@ -228,7 +264,9 @@ fn ctrl_c_ctrl_z_and_signals_leave_the_terminal_sane() {
     terminal.line("clear; b log -i");
     terminal.shows("operations: 1 of 1");
     terminal.keys(&["C-z"]);
-    terminal.until("stopped", |screen| screen.to_lowercase().contains("stopped"));
+    terminal.until("stopped", |screen| {
+        screen.to_lowercase().contains("stopped")
+    });
     terminal.is_sane();
     terminal.line("fg");
     terminal.shows("operations: 1 of 1");
@@ -239,7 +277,11 @@ fn ctrl_c_ctrl_z_and_signals_leave_the_terminal_sane() {
     terminal.line("clear; b log -i");
     terminal.shows("operations: 1 of 1");
     let state = world.state().display().to_string();
-    let ended = world.command("pkill").args(["-TERM", "-f", &format!("{state} log -i")]).status().unwrap();
+    let ended = world
+        .command("pkill")
+        .args(["-TERM", "-f", &format!("{state} log -i")])
+        .status()
+        .unwrap();
     assert!(ended.success());
     terminal.is_sane();
 }

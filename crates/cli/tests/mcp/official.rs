@@ -29,7 +29,9 @@ fn python() -> PathBuf {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.success(), "{command:?}: {said}");
         };
-        run(Command::new("python3").args(["-m", "venv"]).arg(home.join("venv")));
+        run(Command::new("python3")
+            .args(["-m", "venv"])
+            .arg(home.join("venv")));
         run(Command::new(&python).args(["-m", "pip", "install", "-q", PACKAGE]));
         std::fs::write(done, PACKAGE).unwrap();
     }

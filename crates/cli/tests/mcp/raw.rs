@@ -21,7 +21,9 @@ impl Raw {
 
     fn start_with(world: &World, variables: &[(&str, &str)]) -> Self {
         let mut command = world.program();
-        command.args(["--agent", "raw", "mcp"]).envs(variables.iter().copied());
+        command
+            .args(["--agent", "raw", "mcp"])
+            .envs(variables.iter().copied());
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         Self {
@@ -65,7 +67,11 @@ impl Raw {
     }
 
     fn call(&mut self, id: i64, tool: &str, arguments: &Value) -> Value {
-        self.ask(id, "tools/call", &json!({"name": tool, "arguments": arguments}))
+        self.ask(
+            id,
+            "tools/call",
+            &json!({"name": tool, "arguments": arguments}),
+        )
     }
 
     /// Closes the pipe and waits for the end.
@@ -92,14 +98,22 @@ fn every_version_of_the_protocol_is_spoken() {
         assert_eq!(hello["result"]["serverInfo"]["name"], "backout");
         let answer = client.call(2, "write", &json!({"path": "a", "content": version}));
         assert_eq!(answer["result"]["isError"], false, "{answer}");
-        assert!(answer["result"].get("resultType").is_none(), "not of this version");
+        assert!(
+            answer["result"].get("resultType").is_none(),
+            "not of this version"
+        );
         assert!(client.end().success());
     }
     let world = World::new();
     let mut client = Raw::start(&world);
     let hello = client.greet("1999-01-01");
-    let agreed = hello["result"]["protocolVersion"].as_str().unwrap_or_default();
-    assert!(agreed.starts_with("202"), "a version that nobody knows: {hello}");
+    let agreed = hello["result"]["protocolVersion"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(
+        agreed.starts_with("202"),
+        "a version that nobody knows: {hello}"
+    );
 }
 
 #[test]
@@ -141,7 +155,11 @@ fn malformed_frames_end_nothing() {
     client.send(deep.as_bytes());
     let answer = client.ask(7, "no/such/method", &json!({}));
     assert!(answer["error"]["code"].is_i64(), "{answer}");
-    let answer = client.ask(8, "tools/call", &json!({"name": "write", "arguments": "text"}));
+    let answer = client.ask(
+        8,
+        "tools/call",
+        &json!({"name": "write", "arguments": "text"}),
+    );
     assert!(answer.get("error").is_some(), "{answer}");
     let answer = client.call(9, "no-such-tool", &json!({}));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
@@ -186,7 +204,10 @@ fn a_client_that_dies_leaves_nothing_half_done() {
     client.send(write.to_string().as_bytes());
     let pid = std::fs::read_to_string(pid).unwrap();
     assert!(client.end().success());
-    assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "the command was ended");
+    assert!(
+        !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(),
+        "the command was ended"
+    );
     let text = std::fs::read_to_string(world.work().join("a")).unwrap();
     assert!(["before", "after"].contains(&text.as_str()), "{text}");
     let log = world.json(&["log"]);

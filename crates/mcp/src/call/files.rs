@@ -23,7 +23,11 @@ pub(super) fn write(arguments: Write, caller: &Caller) -> Result<Work, Report> {
         (false, is_new) => FileRequest::Write {
             path,
             source,
-            expect: if is_new { Expect::New } else { Expect::Anything },
+            expect: if is_new {
+                Expect::New
+            } else {
+                Expect::Anything
+            },
             parents: true,
             mode: None,
         },
@@ -32,7 +36,12 @@ pub(super) fn write(arguments: Write, caller: &Caller) -> Result<Work, Report> {
 }
 
 pub(super) fn edit(arguments: Edit, caller: &Caller) -> Result<Work, Report> {
-    let request = match (arguments.patch, arguments.path, arguments.search, arguments.replace) {
+    let request = match (
+        arguments.patch,
+        arguments.path,
+        arguments.search,
+        arguments.replace,
+    ) {
         (Some(patch), None, None, None) if !arguments.all => FileRequest::Patch {
             base: caller.directory(None)?,
             patch: patch.into_bytes(),

@@ -62,14 +62,17 @@ fn shorten(operation: &mut Operation) {
     let left = operation.targets.len().saturating_sub(TARGETS_MAX);
     if left > 0 {
         operation.targets.truncate(TARGETS_MAX);
-        operation.notes.push(format!("{left} more targets are not listed here"));
+        operation
+            .notes
+            .push(format!("{left} more targets are not listed here"));
     }
 }
 
 fn key(path: &std::path::Path) -> Result<Key, Report> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let path = TargetPath::new(real);
-    path.map(Key::from).map_err(|error| Report::usage("this is no path").because(error))
+    path.map(Key::from)
+        .map_err(|error| Report::usage("this is no path").because(error))
 }
 
 pub(super) fn show(arguments: Named) -> Work {

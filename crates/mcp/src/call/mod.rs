@@ -10,8 +10,8 @@ mod take_back;
 pub(crate) use look::{diff_now, show_now};
 
 use backout_engine::{
-    CheckpointCommand, Command, Context, Engine, EngineError, Reply, Report, TaskCommand, UndoOptions,
-    UndoReport, UndoWhat,
+    CheckpointCommand, Command, Context, Engine, EngineError, Reply, Report, TaskCommand,
+    UndoOptions, UndoReport, UndoWhat,
 };
 use backout_model::TargetPath;
 use rmcp::model::JsonObject;
@@ -88,14 +88,13 @@ pub(crate) fn work(tool: &str, arguments: JsonObject, caller: &Caller) -> Result
 }
 
 fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Report> {
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| Report::usage("the arguments are not as the tool wants them").because(error))
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        Report::usage("the arguments are not as the tool wants them").because(error)
+    })
 }
 
 /// Makes work of the engine.
-fn asked(
-    ask: impl FnOnce(&Engine, &Caller) -> Result<Reply, Failed> + Send + 'static,
-) -> Work {
+fn asked(ask: impl FnOnce(&Engine, &Caller) -> Result<Reply, Failed> + Send + 'static) -> Work {
     Work::Engine(Box::new(ask), false)
 }
 
@@ -137,7 +136,8 @@ fn task(arguments: Task) -> Work {
         match arguments.act {
             TaskAct::Begin => {
                 let id = name.map(|name| {
-                    let wrong = |error| Report::usage(format!("`{name}` is no name of a task: {error}"));
+                    let wrong =
+                        |error| Report::usage(format!("`{name}` is no name of a task: {error}"));
                     name.parse().map_err(wrong)
                 });
                 let id = id.transpose()?;
@@ -164,11 +164,19 @@ fn task(arguments: Task) -> Work {
             },
         }
     };
-    if is_back { asked_of_the_past(ask) } else { asked(ask) }
+    if is_back {
+        asked_of_the_past(ask)
+    } else {
+        asked(ask)
+    }
 }
 
 fn checkpoint(arguments: Checkpoint, caller: &Caller) -> Result<Work, Report> {
-    let name = arguments.name.as_deref().map(own::checkpoint_name).transpose()?;
+    let name = arguments
+        .name
+        .as_deref()
+        .map(own::checkpoint_name)
+        .transpose()?;
     let state = arguments.state.unwrap_or(Value::Null);
     let mut roots = Vec::new();
     for given in &arguments.keep {

@@ -72,9 +72,11 @@ pub(super) fn trial_end(arguments: TryEnd, caller: &Caller) -> Result<Work, Repo
 pub(super) fn sql(arguments: Sql, caller: &Caller) -> Result<Work, Report> {
     let given = &arguments.database;
     if given.contains("://") {
-        return Err(Report::refused("a database is not reached by its address here")
-            .because("it could be any server, and an address may hold a password")
-            .next("ask a person to enroll it with `backout db enroll`, and give its name"));
+        return Err(
+            Report::refused("a database is not reached by its address here")
+                .because("it could be any server, and an address may hold a password")
+                .next("ask a person to enroll it with `backout db enroll`, and give its name"),
+        );
     }
     let directory = caller.directory(None)?;
     let is_file = given.contains(['/', '.']) || directory.join(given).exists();

@@ -4,8 +4,8 @@
 //! (`UndoOptions::only`), so that nothing that comes in between is taken along.
 
 use backout_engine::{
-    CheckpointCommand, Command, Engine, OperationRef, PlanView, RedoWhat, Reply, Report, UndoOptions,
-    UndoWhat, WorkspaceReturn,
+    CheckpointCommand, Command, Engine, OperationRef, PlanView, RedoWhat, Reply, Report,
+    UndoOptions, UndoWhat, WorkspaceReturn,
 };
 use backout_model::{Checkpoint, Key, OperationId, TargetPath, TriggerKind, ports};
 
@@ -69,7 +69,9 @@ fn said(on_conflict: OnConflict, options: &mut UndoOptions) {
 
 fn named(engine: &Engine, caller: &Caller, names: &[String]) -> Result<Vec<OperationRef>, Report> {
     let found = names.iter().map(|name| own::own(engine, caller, name));
-    found.map(|it| Ok(OperationRef::Prefix(it?.id.to_string()))).collect()
+    found
+        .map(|it| Ok(OperationRef::Prefix(it?.id.to_string())))
+        .collect()
 }
 
 fn preview(

@@ -148,7 +148,8 @@ fn a_project_that_switches_the_seam_off_is_refused_its_shell() {
 fn its_model_writes_and_undoes_by_our_own_tools() {
     let world = project();
     world.backout(&["init", "claude-code", "--mcp"]);
-    let tool = |name: &str, input: Value| json!({"tool": format!("mcp__backout__{name}"), "input": input});
+    let tool =
+        |name: &str, input: Value| json!({"tool": format!("mcp__backout__{name}"), "input": input});
     let turns = json!({"main": [
         [tool("write", json!({"path": "tool.txt", "content": "by a tool\n"}))],
         [tool("run", json!({"command": "rm edited.txt; echo made > made.txt"}))],
@@ -177,7 +178,10 @@ fn its_model_writes_and_undoes_by_our_own_tools() {
     ];
     let said = text(&agent(&world, &modules, &words, &variables));
     let heard = model.heard();
-    assert!(heard.contains("Done as operation "), "the model is told: {said}\n{heard}");
+    assert!(
+        heard.contains("Done as operation "),
+        "the model is told: {said}\n{heard}"
+    );
     assert!(heard.contains("Undid "), "{heard}");
     assert_eq!(world.read("tool.txt"), "by a tool\n", "{said}");
     assert_eq!(world.read("edited.txt"), "one\n", "the command was undone");
