@@ -91,6 +91,11 @@ impl<'w> Terminal<'w> {
     /// The terminal is as a shell wants it.
     #[track_caller]
     fn is_sane(&self) {
+        // What is typed before our program has left is for it.
+        self.until("prompt", |screen| {
+            let last = screen.lines().rev().find(|line| !line.trim().is_empty());
+            last.is_some_and(|line| line.starts_with('$'))
+        });
         self.line("stty -a | grep -o -e '[-]*icanon' -e '[-]*echo ' | tr '\\n' ' '; echo rea''dy");
         let screen = self.shows("ready\n");
         assert!(screen.contains("icanon echo"), "{screen}");
