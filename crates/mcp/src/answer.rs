@@ -194,6 +194,10 @@ fn of_report(value: &Value) -> String {
     }
     for next in list("next").filter(|_| !is_waiting) {
         let next = next.get("text").and_then(Value::as_str).unwrap_or_default();
+        // What a rule took back is not an agent's to bring back.
+        if list("reasons").next().is_some() && next.contains("backout redo") {
+            continue;
+        }
         text.extend(["Next: ", next, "\n"]);
     }
     text

@@ -231,68 +231,78 @@ async fn wait(
     }
 }
 
-/// Ends a process: it is asked, then what it runs is killed, then it is killed itself.
+/// Ends a process and all that it runs, as Ctrl-C on a terminal does: they are asked, then killed. Those of ours that watch are left to
+/// record the end; what they leave is recovered by whoever writes next.
 async fn end(child: &mut Child) -> Option<ExitStatus> {
-    let pid = child
-        .id()
-        .and_then(|id| i32::try_from(id).ok())
-        .and_then(Pid::from_raw);
-    if let Some(pid) = pid {
-        // If it is gone there is nobody to ask.
-        let _asked = kill_process(pid, Signal::TERM);
+    let pid = child.id().and_then(|id| i32::try_from(id).ok());
+    let below = pid.map(running_below).unwrap_or_default();
+    let others = || below.iter().map(|(pid, _)| *pid);
+    for pid in pid.into_iter().chain(others()) {
+        signal(pid, Signal::TERM);
     }
-    if let Ok(status) = timeout(GRACE, child.wait()).await {
+    let asked = timeout(GRACE, child.wait()).await;
+    let stayed: Vec<(i32, u64)> = below
+        .into_iter()
+        .filter(|(pid, began)| stat(*pid).is_some_and(|(_, it)| it == *began))
+        .collect();
+    for (pid, _) in &stayed {
+        signal(*pid, Signal::KILL);
+    }
+    if let Ok(status) = asked {
         return status.ok();
     }
-    if let Some(pid) = pid {
-        kill_below(pid);
-    }
-    if let Ok(status) = timeout(GRACE, child.wait()).await {
+    if !stayed.is_empty()
+        && let Ok(status) = timeout(GRACE, child.wait()).await
+    {
         return status.ok();
     }
-    // What it leaves is recovered by whoever writes next.
     let _killed = child.start_kill();
     child.wait().await.ok()
 }
 
-/// Kills what a process of ours runs, and leaves those of ours that watch it.
-fn kill_below(top: Pid) {
+fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // If it is gone there is nobody to ask.
+        let _sent = kill_process(pid, signal);
+    }
+}
+
+/// Lists what a process of ours runs, each with the moment of its start; none of those is ours.
+fn running_below(top: i32) -> Vec<(i32, u64)> {
     let own = std::fs::read_link("/proc/self/exe").ok();
-    let mut parents = Vec::new();
+    let mut all = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<i32>().ok())
-        else {
-            continue;
-        };
-        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name of a program may hold anything, a bracket too.
-        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let parent = rest
-            .split_whitespace()
-            .nth(1)
-            .and_then(|it| it.parse::<i32>().ok());
-        parents.extend(parent.map(|parent| (pid, parent)));
-    }
-    let mut below = vec![top.as_raw_nonzero().get()];
-    let mut at = 0;
-    while let Some(parent) = below.get(at).copied() {
-        below.extend(
-            parents
-                .iter()
-                .filter(|(_, it)| *it == parent)
-                .map(|(pid, _)| *pid),
-        );
-        at += 1;
-    }
-    for pid in below.into_iter().skip(1) {
-        let is_ours = own.is_some() && std::fs::read_link(format!("/proc/{pid}/exe")).ok() == own;
-        if let Some(pid) = Pid::from_raw(pid).filter(|_| !is_ours) {
-            let _killed = kill_process(pid, Signal::KILL);
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.parse::<i32>().ok());
+        if let Some((pid, (parent, began))) = pid.and_then(|pid| Some((pid, stat(pid)?))) {
+            all.push((pid, parent, began));
         }
     }
+    let mut below = vec![(top, 0)];
+    let mut at = 0;
+    while let Some((above, _)) = below.get(at).copied() {
+        let children = all.iter().filter(|(_, parent, _)| *parent == above);
+        below.extend(children.map(|(pid, _, began)| (*pid, *began)));
+        at += 1;
+    }
+    let is_ours =
+        |pid: i32| own.is_some() && std::fs::read_link(format!("/proc/{pid}/exe")).ok() == own;
+    below
+        .into_iter()
+        .skip(1)
+        .filter(|(pid, _)| !is_ours(*pid))
+        .collect()
+}
+
+/// Reads the parent of a process and the moment of its start.
+fn stat(pid: i32) -> Option<(i32, u64)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of a program may hold anything, a bracket too.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
+    let began = fields.nth(17)?.parse().ok()?;
+    Some((parent, began))
 }
 
 /// Waits for the reply of a process that has ended: until it is there, or nothing more can come.
@@ -333,7 +343,8 @@ fn take_out_reply(said: &mut [Said; 2], ending: Ending) {
         *out = Said::default();
         return;
     }
-    if let Some((begin, _)) = reply_at_end(&err.tail) {
+    // An error may come after the reply.
+    while let Some((begin, _)) = reply_at_end(&err.tail) {
         let gone = err.tail.len() - begin;
         err.tail.truncate(begin);
         err.bytes = err.bytes.saturating_sub(gone as u64);

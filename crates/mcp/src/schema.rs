@@ -14,12 +14,30 @@ static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     definitions.cloned().unwrap_or_default()
 });
 
+/// What an error has. All of it is in the schema of the program; a client that only wants to know reads this, and not eighteen times more.
+fn error() -> Value {
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    let next =
+        json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    json!({
+        "type": "object",
+        "properties": {
+            "code": {"type": "string"},
+            "severity": {"type": "string", "enum": ["refused", "usage", "broken"]},
+            "operation": {"type": "string"},
+            "what": {"type": "string"},
+            "why": texts,
+            "next": {"type": "array", "items": next},
+        },
+        "required": ["code", "severity", "what", "why", "next"],
+    })
+}
+
 /// Gives the schema of an answer that is one of these replies, or an error.
 pub(crate) fn of(replies: &[&str]) -> Map<String, Value> {
     let names: Vec<String> = replies
         .iter()
         .map(|reply| format!("reply-{reply}"))
-        .chain(["error".to_owned()])
         .collect();
     let mut found = BTreeMap::new();
     let mut waiting = names.clone();
@@ -32,6 +50,7 @@ pub(crate) fn of(replies: &[&str]) -> Map<String, Value> {
     let choices = names
         .iter()
         .map(|name| json!({"$ref": format!("#/$defs/{name}")}));
+    let choices = choices.chain([error()]);
     let schema = json!({
         "type": "object",
         "oneOf": choices.collect::<Vec<_>>(),
@@ -71,7 +90,7 @@ mod tests {
     fn a_schema_holds_all_that_it_refers_to() {
         let schema = of(&["finished", "undone"]);
         let definitions = schema["$defs"].as_object().unwrap();
-        assert!(definitions.contains_key("reply-finished") && definitions.contains_key("error"));
+        assert!(definitions.contains_key("reply-finished"));
         let mut refers = Vec::new();
         plain(Value::Object(schema.clone()), &mut refers);
         for name in refers {

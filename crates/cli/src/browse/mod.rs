@@ -169,7 +169,7 @@ impl Browser {
             Key::Enter => self.enter(session)?,
             Key::Letter('u') => self.preview(session, terminal, Act::undo(&self.list)),
             Key::Letter('r') => self.preview(session, terminal, Act::redo(&self.list)),
-            Key::Letter(_) | Key::Escape | Key::Backspace => {}
+            Key::Letter(_) | Key::Backspace => {}
         }
         Ok(Then::GoOn)
     }

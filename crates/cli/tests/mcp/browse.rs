@@ -91,7 +91,12 @@ impl<'w> Terminal<'w> {
     /// The terminal is as a shell wants it.
     #[track_caller]
     fn is_sane(&self) {
-        self.line("stty -a | grep -o -e '[-]*icanon' -e '[-]*echo ' | tr '\\n' ' '; echo ready");
+        // What is typed before our program has left is for it.
+        self.until("prompt", |screen| {
+            let last = screen.lines().rev().find(|line| !line.trim().is_empty());
+            last.is_some_and(|line| line.starts_with('$'))
+        });
+        self.line("stty -a | grep -o -e '[-]*icanon' -e '[-]*echo ' | tr '\\n' ' '; echo rea''dy");
         let screen = self.shows("ready\n");
         assert!(screen.contains("icanon echo"), "{screen}");
     }
@@ -242,7 +247,7 @@ fn narrow_and_resized_terminals_and_no_colour_show_it_too() {
     assert!(screen.lines().count() <= 6, "{screen}");
     let coloured = terminal.tmux(&["capture-pane", "-p", "-e"]);
     assert!(!coloured.contains("\x1b[3"), "no colour: {coloured:?}");
-    terminal.tmux(&["resize-window", "-x", "100", "-y", "30"]);
+    terminal.tmux(&["resize-window", "-x", "140", "-y", "30"]);
     terminal.until("wide", |screen| screen.contains(long));
     terminal.tmux(&["resize-window", "-x", "10", "-y", "2"]);
     terminal.until("tiny", |screen| screen.contains("operations"));

@@ -170,6 +170,17 @@ pub(super) fn run(
 
 /// Runs statements that only read, and gives what they found; none if one of them writes.
 pub fn read_only(path: &Path, statements: &str) -> Result<Option<Vec<ResultSet>>, SqliteFault> {
+    match read_only_once(path, statements) {
+        // Somebody died in the middle of a transaction, and only who may write can take it back. Every reader would.
+        Err(SqliteFault::ReadOnly { .. }) => {
+            Database::open(path)?.execute("SELECT count(*) FROM sqlite_schema")?;
+            read_only_once(path, statements)
+        }
+        read => read,
+    }
+}
+
+fn read_only_once(path: &Path, statements: &str) -> Result<Option<Vec<ResultSet>>, SqliteFault> {
     let mut database = Database::open_to_look(path)?;
     let watch = Watch::begin(&mut database)?;
     database.execute("BEGIN")?;
