@@ -17,6 +17,7 @@ use backout_engine::{ErrorCode, Report};
 use crate::answer::Failed;
 use crate::app::App;
 use crate::caller::{Caller, Role, Way, forbidden};
+use crate::limits::HEAD_BYTES_MAX;
 use crate::listen::Peer;
 use crate::tokens::PREFIX;
 
@@ -83,6 +84,7 @@ fn admit(app: &Arc<App>, request: &Request) -> Result<Admitted, Failed> {
     let peer = peer.ok_or_else(|| unauthenticated("nothing is known of the connection"))?;
     no_secret_in(request.uri().query().unwrap_or_default())?;
     let headers = request.headers();
+    check_size(request)?;
     if matches!(peer, Peer::Tcp) {
         check_host(app, request)?;
     }
@@ -159,6 +161,24 @@ fn unauthenticated(why: &str) -> Failed {
         .next("send `Authorization: Bearer TOKEN`; `backout serve token add` makes one")
         .next("open the page with `backout ui`")
         .into()
+}
+
+/// What reads the head takes somewhat more than it is told to.
+fn check_size(request: &Request) -> Result<(), Failed> {
+    let lines = request.headers().iter();
+    let size: usize = lines
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    let uri = request.uri().path().len() + request.uri().query().map_or(0, str::len);
+    if size + uri <= HEAD_BYTES_MAX {
+        return Ok(());
+    }
+    let report = Report::refused("the head of the request is too large").code(ErrorCode::TooLarge);
+    let report = report.because(format!("it may have {} KiB", HEAD_BYTES_MAX / 1024));
+    Err(Failed::with(
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        report,
+    ))
 }
 
 /// URLs end up in logs and histories: what is in one is no secret any more.

@@ -56,7 +56,6 @@ pub fn serve(engine: Engine, options: Options, told: impl FnOnce(&Serving)) -> R
         .build()
         .map_err(|error| Report::refused("the server could not be started").because(error))?;
     let served = runtime.block_on(run(engine, options, &place, held, told));
-    place.stop_listening();
     runtime.shutdown_background();
     served
 }
@@ -113,6 +112,8 @@ async fn run(
     let _writes = tokio::time::timeout(grace, app.at_work.acquire_many(of(ENGINE_MAX))).await;
     let _commands = tokio::time::timeout(grace, app.runs.acquire_many(of(RUNS_MAX))).await;
     eyes.close();
+    // Only here: what stood there when we could not listen is not ours.
+    place.stop_listening();
     drop(held);
     Ok(())
 }

@@ -1,7 +1,4 @@
-// Calls of the server. The token of the session stays in memory; after a reload there is the cookie, which no script can read.
-// A browser that blocks both still works until the page is left.
-
-let token = null;
+// Calls of the server. Who asks is told by the cookie of the session, which no script can read; what is no look needs an Origin of ours beside it.
 
 /** What the server answered that was no success: the report of the program, as it is. */
 export class Refused extends Error {
@@ -10,10 +7,6 @@ export class Refused extends Error {
     this.status = status;
     this.report = report;
   }
-}
-
-function headers(more = {}) {
-  return token ? { Authorization: `Bearer ${token}`, ...more } : more;
 }
 
 /** Makes a query of what is set; lists are repeated. */
@@ -45,17 +38,17 @@ async function call(path, options = {}) {
 
 /** Asks for JSON. */
 export async function get(path, signal) {
-  return (await call(path, { headers: headers(), signal })).json();
+  return (await call(path, { signal })).json();
 }
 
 /** Asks for bytes. */
 export async function bytes(path, signal) {
-  return (await call(path, { headers: headers(), signal })).blob();
+  return (await call(path, { signal })).blob();
 }
 
 /** Asks the server to do something. */
 export async function post(path, body = {}) {
-  const options = { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) };
+  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
   const answer = await call(path, options);
   return answer.status === 204 ? null : answer.json();
 }
@@ -64,15 +57,5 @@ export async function post(path, body = {}) {
 export function stream(path, last, signal) {
   const more = { Accept: "text/event-stream" };
   if (last !== null) more["Last-Event-ID"] = String(last);
-  return call(path, { headers: headers(more), signal });
-}
-
-/** Takes the one-time code out of the address and opens a session with it. */
-export async function enter() {
-  const code = /^#(?:code=)?([A-Za-z0-9_-]{16,})$/.exec(location.hash)?.[1];
-  if (!code) return;
-  // The code is gone from the address before anything else can read it, and from the history as well.
-  history.replaceState(null, "", "/#/");
-  const session = await post("/v1/session", { code });
-  token = session?.token ?? null;
+  return call(path, { headers: more, signal });
 }

@@ -1,4 +1,4 @@
-// What happens in the journal, as it happens. Read with `fetch`, since an EventSource cannot send the token of a browser that blocks cookies.
+// What happens in the journal, as it happens. Read with `fetch`: an EventSource does not tell a session that ended from a server that is away.
 
 import { stream } from "./api.js";
 

@@ -1,6 +1,6 @@
 // Where it begins: the session, the views, the address, and what is heard live.
 
-import { enter, get } from "./api.js";
+import { get } from "./api.js";
 import { makeApprovals } from "./approvals.js";
 import { el, put } from "./dom.js";
 import { drawError } from "./errors.js";
@@ -30,7 +30,6 @@ function locked() {
 }
 
 async function start() {
-  await enter();
   const me = await get("/v1/me");
   const may = () => me.role === "operator" && !me.read_only;
   const pane = el("article.detail", { "aria-label": "Operation", tabindex: "-1" });

@@ -168,7 +168,9 @@ export class World {
     const page = await context.newPage();
     page.complaints = [];
     page.on("pageerror", (error) => page.complaints.push(String(error.stack ?? error)));
-    page.on("console", (message) => { if (message.type() === "error") page.complaints.push(message.text()); });
+    // The browser asks for an icon by itself where a page names none.
+    const is_icon = (message) => message.location().url.endsWith("/favicon.ico");
+    page.on("console", (message) => { if (message.type() === "error" && !is_icon(message)) page.complaints.push(message.text()); });
     page.on("dialog", (dialog) => { page.complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
     page.on("request", (request) => { if (!/^(http:\/\/127\.0\.0\.1[:/]|blob:|data:)/.test(request.url())) page.complaints.push(`left: ${request.url()}`); });
     if (given) await page.goto(this.origin);
