@@ -67,6 +67,8 @@ struct Round<'o> {
     other: &'o Operation,
     state: State,
     began: Instant,
+    /// Whether its watcher died and nobody settled it in time.
+    is_unsettled: bool,
 }
 
 impl Neighbours {
@@ -139,6 +141,7 @@ impl Neighbours {
                 other,
                 state: State::Due(began),
                 began,
+                is_unsettled: false,
             })
             .collect();
         let mut is_shared = false;
@@ -160,6 +163,7 @@ impl Neighbours {
                 is_shared |= round.hear(engine);
             }
         }
+        self.pass_by(&rounds, recorder);
         drop(rounds);
         self.others = others;
         self.others.retain(|other| !self.silent.contains(&other.id));
@@ -192,6 +196,17 @@ impl Neighbours {
             }
         }
         Some(question)
+    }
+
+    /// Does not wait a second time for those whose watcher died, and whom nobody settles.
+    fn pass_by(&mut self, rounds: &[Round<'_>], recorder: &mut dyn Recorder) {
+        for round in rounds.iter().filter(|round| round.is_unsettled) {
+            self.silent.insert(round.other.id);
+            let short = round.other.id.short();
+            recorder.noted(&format!(
+                "the watcher of {short} died, and nobody has settled what it did: where both wrote the same, it is somebody else"
+            ));
+        }
     }
 
     /// Waits for nobody any more.
@@ -253,6 +268,7 @@ impl Round<'_> {
             State::Dead(since) => {
                 let is_long = since.elapsed() >= SETTLING_WAIT;
                 if is_long || !self.is_armed(engine) {
+                    self.is_unsettled = is_long;
                     self.state = State::Done;
                 }
             }
