@@ -7,7 +7,7 @@ use backout_files::{BaseChanged, UnusablePath};
 use backout_model::ports::{DriverError, OnConflict, Stopped};
 use backout_model::{
     AgentId, CheckpointName, DriverName, Key, LeftAlone, OperationId, Owner, PlanError, Status,
-    Target, TargetOutcome, TargetPath, TaskId, Timestamp, Verb,
+    Target, TargetOutcome, TargetPath, TaskId, Timestamp,
 };
 use backout_storage::{RefError, StorageError};
 
@@ -204,6 +204,8 @@ pub enum EngineError {
         inside: Option<OperationId>,
         /// An operation that wrote the same file by another of its names, and that name.
         other: Option<(OperationId, TargetPath)>,
+        /// An operation that wrote by a name which leads here now, and that name.
+        old_name: Option<Box<(OperationId, TargetPath)>>,
         /// What the path leads to, if it is a symbolic link and that was written.
         leads_to: Option<Box<TargetPath>>,
         /// A command that is still at work, and may have changed it.
@@ -228,10 +230,8 @@ pub enum EngineError {
     PutBack {
         /// The undo or redo.
         id: OperationId,
-        /// Which of the two it was.
-        verb: Verb,
-        /// What it was about.
-        subject: Option<OperationId>,
+        /// What to ask for instead.
+        again: crate::DoAgain,
     },
     /// What is meant is a part of a tree that can only be taken back as one.
     #[error("a part of operation {id} cannot be taken back by itself")]
@@ -270,6 +270,18 @@ pub enum EngineError {
         why: String,
         /// The operation, if taking all of it back is another way.
         undo: Option<OperationId>,
+    },
+    /// The file that a part lay in has no place for it.
+    #[error("`{part}` was not restored")]
+    NoHome {
+        /// The part.
+        part: Box<Key>,
+        /// Whether there is no such file.
+        is_gone: bool,
+        /// What was found.
+        why: String,
+        /// The operation to restore from.
+        from: OperationId,
     },
     /// The operation waits for no decision.
     #[error("operation {id} is {status}: there is nothing to decide")]

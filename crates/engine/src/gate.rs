@@ -6,7 +6,9 @@ use backout_crashpoint::crash_point;
 use backout_model::ports::{
     Driver, Durability, Entry, NewContent, Reason, Request, Ruling, StagedChange,
 };
-use backout_model::{Digest, Event, KeptRequest, OperationId, Proposal, Refusal, Timestamp};
+use backout_model::{
+    Digest, Event, KeptRequest, OperationId, Proposal, Refusal, Timestamp, choose,
+};
 
 use crate::lifecycle::StagedOperation;
 use crate::{Context, Engine, EngineError, GateError};
@@ -72,6 +74,32 @@ impl Engine {
     pub(crate) fn ruling_on(&self, change: &StagedChange<'_>) -> Ruling {
         let gates = self.settings.gates.iter();
         gates.fold(Ruling::Allow, |ruling, gate| ruling.and(gate.look(change)))
+    }
+}
+
+impl Engine {
+    /// Prepares a write as if it were to happen, asks the gates, and lets it go: nothing is leased, recorded or changed.
+    pub(crate) fn foresee(&self, request: &dyn Request) -> Result<Ruling, EngineError> {
+        let context = &self.context;
+        self.check_task(context)?;
+        let driver = self.driver(&request.driver())?;
+        let mut traits = driver.scope(request)?.traits;
+        traits.preferred = context.strategy.or(traits.preferred);
+        let (prepared, decision) =
+            self.prepare(driver, self.next_id(), request, choose(&traits))?;
+        if prepared.is_noop {
+            return Ok(Ruling::Allow);
+        }
+        Ok(self.ruling_on(&StagedChange {
+            verb: request.verb(),
+            has_happened: false,
+            summary: &request.summary(),
+            agent: context.agent.as_ref(),
+            task: context.task.as_ref(),
+            targets: &prepared.targets,
+            decision: &decision,
+            staged: &*prepared.staged,
+        }))
     }
 }
 

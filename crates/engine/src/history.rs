@@ -8,7 +8,7 @@ use backout_model::ports::State;
 use backout_model::{
     Chosen, Effect, Operation, OperationId, Standing, Status, Target, TaskStatus, UndoStep,
 };
-use backout_storage::{Filter, OperationRef};
+use backout_storage::{Filter, OperationRef, StorageError};
 
 use crate::lifecycle::with_causes;
 use crate::{
@@ -170,8 +170,12 @@ impl Engine {
             limit: Some(NEWEST),
             ..Filter::default()
         };
-        // What was kept since the last write is weighed now.
-        self.store.measure_new_slots()?;
+        // What was kept since the last write is weighed now. A full disk is no reason to say nothing.
+        let is_unweighed = match self.store.measure_new_slots() {
+            Ok(()) => false,
+            Err(StorageError::DiskFull { .. }) => true,
+            Err(error) => return Err(error.into()),
+        };
         let unfinished = self.store.armed()?;
         let at_work = unfinished
             .iter()
@@ -185,6 +189,7 @@ impl Engine {
             state_dir: PathBuf::from(self.store.directory()),
             summary: self.store.summary()?,
             stored: self.store.stored_bytes()?,
+            is_unweighed,
             cap_bytes: self.settings.retention.store_bytes_max,
             open_tasks: tasks
                 .into_iter()

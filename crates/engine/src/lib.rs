@@ -59,10 +59,10 @@ pub use lifecycle::StagedOperation;
 pub use proposal::{Inside, ProposalCommand, ProposalView};
 pub use repair::RepairReport;
 pub use reply::{
-    ActLeft, Along, Diff, DiffChange, DiffFile, DiffSide, DiffValue, DoctorReport, Finding,
-    Finished, Forcing, GcOutcome, LeftPending, PlanDiff, PlanView, PlannedStep, PlannedTarget,
-    RecoverReport, Recovered, RecoveredAs, RefusedTarget, Reply, Shown, StatusReport, TakeBack,
-    TargetState, TaskLeft, UndoReport, UndoneStep,
+    ActLeft, Along, Diff, DiffChange, DiffFile, DiffSide, DiffValue, DoAgain, DoctorReport,
+    Finding, Finished, Forcing, GcOutcome, LeftPending, PlanDiff, PlanView, PlannedStep,
+    PlannedTarget, RecoverReport, Recovered, RecoveredAs, RefusedTarget, Reply, Shown,
+    StatusReport, TakeBack, TargetState, TaskLeft, UndoReport, UndoneStep,
 };
 pub use report::{
     Call, ErrorCode, Next, Report, Severity, Typed, advice, force_options, literal, quoted,

@@ -14,7 +14,7 @@ use backout_model::{
     PlanError, Proposal, Reach, Refusal, Status, TargetPath, TaskId, TaskStatus, Trigger,
     TriggerKind, Verb, choose,
 };
-use backout_storage::{OperationRef, untold};
+use backout_storage::{OperationRef, StorageError, untold};
 use serde::{Deserialize, Serialize};
 
 use crate::ladder::asker;
@@ -129,7 +129,11 @@ impl Engine {
         let mut waiting = Vec::new();
         for proposal in self.store.proposals()? {
             if proposal.is_expired(self.now()) {
-                self.expire(&proposal)?;
+                match self.expire(&proposal) {
+                    // Whoever comes when there is room writes it down.
+                    Ok(()) | Err(EngineError::Storage(StorageError::DiskFull { .. })) => {}
+                    Err(error) => return Err(error),
+                }
             } else {
                 waiting.push(proposal);
             }

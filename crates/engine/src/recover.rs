@@ -436,12 +436,17 @@ impl Engine {
         if subject.is_some() && became != RecoveredAs::Kept {
             stays = self.members(&operation)?;
         }
+        let do_again = match (subject, became) {
+            (Some(_), RecoveredAs::TakenBack) => Some(self.do_again(&operation)?),
+            _ => None,
+        };
         Ok(Recovered {
             id,
             stays,
             verb: operation.verb,
             summary: operation.summary,
             subject,
+            do_again,
             became,
             status: operation.status,
             by,

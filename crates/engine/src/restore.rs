@@ -6,8 +6,9 @@ use backout_files::Past;
 use backout_model::{Key, Operation, OperationId, Target, TargetPath};
 use backout_storage::OperationRef;
 
+use crate::lifecycle::with_causes;
 use crate::untold::Untold;
-use crate::{Engine, EngineError, Finished, Reply};
+use crate::{Engine, EngineError, ErrorCode, Finished, Reply};
 
 impl Engine {
     /// Makes paths, and everything below them that an operation touched, what they were before it; with `is_after`, what it
@@ -102,12 +103,15 @@ impl Engine {
             }
             [] => "restore nothing".to_owned(),
         };
-        let request = driver.restoring(&effect, &targets, is_after, summary)?;
+        let first = parts.first().cloned();
+        let unfit = |error: EngineError| no_home(error, first.as_ref(), id);
+        let request = driver.restoring(&effect, &targets, is_after, summary);
+        let request = request.map_err(|error| unfit(error.into()))?;
         let Some(request) = request else {
             let (driver, target) = (driver.name(), parts.first().cloned());
             return Err(EngineError::NoRestore { driver, target, id });
         };
-        self.write(&*request)
+        self.write(&*request).map_err(unfit)
     }
 
     fn past(
@@ -193,6 +197,27 @@ fn unrestored(error: EngineError, undo: &dyn Fn(&str) -> Option<OperationId>) ->
         return EngineError::Unrestorable { path, why, undo };
     }
     error
+}
+
+/// Says of a part that its file has no place for it: it is gone, or is not written as it was. What helps a write that makes the
+/// file does not help a restore.
+fn no_home(error: EngineError, part: Option<&Key>, from: OperationId) -> EngineError {
+    let code = match &error {
+        EngineError::Driver(cause) => cause.fault().report().map(|report| report.code),
+        _ => None,
+    };
+    let file = part.and_then(Key::file);
+    match (code, part, file) {
+        (Some(ErrorCode::NotFound | ErrorCode::ConfigSyntax), Some(part), Some(_)) => {
+            EngineError::NoHome {
+                part: Box::new(part.clone()),
+                is_gone: code == Some(ErrorCode::NotFound),
+                why: with_causes(&error),
+                from,
+            }
+        }
+        _ => error,
+    }
 }
 
 /// Tells whether a target is what is meant, or lies inside of it.

@@ -498,12 +498,16 @@ impl<'h> Closure<'h> {
         held.into_iter().map(step).collect()
     }
 
-    /// Says of an operation that stays what it depends on by more than its targets, where a part was chosen.
+    /// Says of an operation that stays what it depends on by more than its targets, where a part was chosen; or that it has
+    /// written or removed the whole in which that part lies.
     fn left_out(&self, id: OperationId) -> Option<LeftAlone> {
         self.scope?;
+        let later = self.history.get(id)?;
         let mut dependencies = self.history.dependencies(id);
-        let (on, reason) = dependencies
-            .find(|(on, reason)| !reason.is_of_targets() && self.chosen.contains_key(&on.id))?;
+        let (on, reason) = dependencies.find(|(on, reason)| {
+            let counts = !reason.is_of_targets() || self.has_the_whole(later, on);
+            counts && self.chosen.contains_key(&on.id)
+        })?;
         let on = on.id;
         let is_same = |operation| self.reads_same(operation, on);
         let is_same = self.history.get(id).is_some_and(is_same);
@@ -511,6 +515,18 @@ impl<'h> Closure<'h> {
             LeftAlone::ReadsTheSame { id, on }
         } else {
             LeftAlone::Depends { id, on, reason }
+        })
+    }
+
+    /// Tells whether a later operation wrote or removed something of which a part is to be taken back, like the file of a key.
+    fn has_the_whole(&self, later: &Operation, on: &Operation) -> bool {
+        let is_part = |it: &&Standing| !it.target.key().parts().is_empty();
+        let mut parts = scoped(on, self.scope).filter(is_part);
+        parts.any(|part| {
+            let mut theirs = later.in_effect().map(|it| &it.target);
+            theirs.any(|theirs| {
+                theirs.key() != part.target.key() && theirs.overlap(&part.target).is_some()
+            })
         })
     }
 

@@ -19,6 +19,14 @@ pub enum PlanError {
         /// The undo.
         by: Option<OperationId>,
     },
+    /// It was taken back before, and what that replaced is not kept any more.
+    #[error("operation {id} is already undone, and cannot be redone: its images have expired")]
+    UndoneForGood {
+        /// The operation.
+        id: OperationId,
+        /// The undo.
+        by: OperationId,
+    },
     /// It never came to pass.
     #[error("operation {id} was {status}: there is nothing to undo")]
     NeverHappened {

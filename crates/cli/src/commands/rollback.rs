@@ -1,7 +1,7 @@
 //! `backout rollback`
 
 use backout_engine::{
-    Call, CheckpointCommand, Command, EngineError, PromptFilter, PromptView, Report, Typed,
+    Call, CheckpointCommand, Command, EngineError, PromptFilter, PromptView, Reply, Report, Typed,
     UndoWhat, WorkspaceReturn,
 };
 use backout_model::{CheckpointName, PromptId, TaskId};
@@ -10,6 +10,7 @@ use clap::Args;
 use super::undo::{HowArgs, PartArgs, below_here};
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::show;
 use crate::show::undo::{Asked, Words};
 
 /// Take back a whole task, everything since a checkpoint, or all that answered a prompt.
@@ -52,13 +53,14 @@ pub(crate) fn cmd_rollback(session: &mut Session, args: RollbackArgs) -> Result<
             .map_err(EngineError::from)?
             .is_some_and(|it| it.files.is_some())
     {
+        args.how.refuse_for_directories()?;
         let back = WorkspaceReturn {
             name: name.clone(),
             selection: args.part.selection()?,
             others: args.how.others(),
             is_dry_run: args.how.dry_run,
         };
-        return session.run(Command::Checkpoint(CheckpointCommand::Return(back)));
+        return return_to(session, back);
     }
     if let Some(meant) = &args.prompt {
         let what = UndoWhat::Prompt(prompt(session, meant)?);
@@ -83,6 +85,20 @@ pub(crate) fn cmd_rollback(session: &mut Session, args: RollbackArgs) -> Result<
         &[]
     };
     rollback(session, what, words, (&args.part, &args.how))
+}
+
+/// Makes directories what they were.
+fn return_to(session: &mut Session, back: WorkspaceReturn) -> Result<(), Failure> {
+    let engine = session.engine()?;
+    let command = Command::Checkpoint(CheckpointCommand::Return(back));
+    match session.execute(&engine, command)? {
+        Reply::Finished(finished) if !session.ui.is_json() => {
+            let said = finished.summary.replacen("bring", "brought", 1);
+            show::write::finished(session, &finished, &said);
+            Ok(())
+        }
+        reply => session.show(&engine, &reply),
+    }
 }
 
 /// Finds the prompt that was meant.

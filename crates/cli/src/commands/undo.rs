@@ -209,6 +209,29 @@ impl HowArgs {
         self.others
     }
 
+    /// Refuses what has no meaning where directories become what they were.
+    pub(crate) fn refuse_for_directories(&self) -> Result<(), Report> {
+        let set_off = &self.set_off;
+        let given = [
+            (self.diff, "--diff"),
+            (self.merge, "--merge"),
+            (self.partial, "--partial"),
+            (set_off.trigger.is_some(), "--trigger"),
+            (set_off.severity.is_some(), "--severity"),
+            (set_off.why.is_some(), "--why"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            None => Ok(()),
+            Some((_, flag)) => Err(Report::usage(format!(
+                "`{flag}` has no meaning for a checkpoint that keeps directories"
+            ))
+            .because("they become what they were, whoever changed them")
+            .next(format!(
+                "leave it out, or take back only the recorded operations with `--operations {flag}`"
+            ))),
+        }
+    }
+
     /// Says it to the engine.
     pub(crate) fn options(
         &self,

@@ -109,7 +109,7 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
         // What the undo would end with.
         Reply::Plan(plan) if !plan.is_whole() => 1,
-        Reply::WorkspacePlan(plan) if !plan.others.is_empty() => 1,
+        Reply::WorkspacePlan(plan) if !plan.others.is_empty() || plan.refused.is_some() => 1,
         Reply::Finished(_)
         | Reply::Trial(_)
         | Reply::Trials { .. }

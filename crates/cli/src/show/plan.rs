@@ -235,7 +235,7 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
     let is_lost =
         |target: &PlannedTarget| matches!(target.state, TargetState::CannotComeBack { .. });
     let has_lost = targets().any(is_lost);
-    if (has_conflict || has_lost) && targets().any(|target| target.state.is_work()) {
+    if (has_conflict || has_lost) && plan.has_rest {
         hints.push(format!("do the rest with {}", command(&["partial"])));
     }
     if let Some(options) = force_options(plan.force) {

@@ -114,8 +114,9 @@ fn is_beyond_force(recovered: &Recovered) -> bool {
 
 /// An undo or a redo is done again; anything else is brought back.
 fn taken_back(recovered: &Recovered) -> String {
-    if let Some(subject) = recovered.subject {
-        let again = typed(&format!("{} {}", recovered.verb, subject.short()));
+    if let Some(again) = &recovered.do_again {
+        let ids: Vec<String> = again.operations.iter().map(|id| id.short()).collect();
+        let again = typed(&format!("{} {}", again.verb, ids.join(" ")));
         return format!(
             "its process died half-way, and what it had done was put back; do it again with {again}"
         );

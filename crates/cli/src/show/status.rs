@@ -156,7 +156,12 @@ fn store(status: &StatusReport) -> Vec<Vec<Cell>> {
         ),
     };
     let kept = format!(
-        "{} of {}",
+        "{}{} of {}",
+        if status.is_unweighed {
+            "more than "
+        } else {
+            ""
+        },
         size(status.stored.total),
         size(status.cap_bytes)
     );

@@ -235,6 +235,10 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
                     TakeBack::Undo => "taken back".to_owned(),
                     TakeBack::Redo => "brought back".to_owned(),
                 },
+                OutcomeKind::Restored if is_part_gone(step, outcome) => match step.way {
+                    TakeBack::Undo => "gone, as before".to_owned(),
+                    TakeBack::Redo => "gone again".to_owned(),
+                },
                 _ => outcome_text(outcome, here, step.way),
             };
             vec![
@@ -263,6 +267,13 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
     text
 }
 
+/// Tells whether a key, a row or another part of something is not there any more.
+fn is_part_gone(step: &UndoneStep, outcome: &TargetOutcome) -> bool {
+    let target = &outcome.target;
+    let is_file = target.file().is_some() && target.key().parts().is_empty();
+    !is_file && step.gone.contains(target)
+}
+
 /// Puts the steps of one operation together: it may have been brought back in several parts.
 fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
     let mut steps: Vec<UndoneStep> = Vec::new();
@@ -273,6 +284,7 @@ fn by_operation(report: &UndoReport) -> Vec<UndoneStep> {
                 last.outcomes.extend(step.outcomes.iter().cloned());
                 last.notes.extend(step.notes.iter().cloned());
                 last.tried.extend(step.tried.iter().cloned());
+                last.gone.extend(step.gone.iter().cloned());
             }
             _ => steps.push(step.clone()),
         }

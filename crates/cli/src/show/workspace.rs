@@ -48,8 +48,12 @@ pub(super) fn plan(session: &mut Session, plan: &WorkspacePlan, now: Timestamp) 
         ));
     } else {
         let number = counted_of(&plan.changes, "name");
+        let were = match plan.changes.as_slice() {
+            [_] => "it was",
+            _ => "they were",
+        };
         session.ui.print(&format!(
-            "{number} would become what they were at checkpoint {name}, {when}\n"
+            "{number} would become what {were} at checkpoint {name}, {when}\n"
         ));
         for change in plan.changes.iter().take(FINE_MAX) {
             let text = line(session, change);
@@ -80,6 +84,18 @@ pub(super) fn plan(session: &mut Session, plan: &WorkspacePlan, now: Timestamp) 
             "{number} of other agents would be overwritten; that needs `--others`"
         ));
     }
+    for id in &plan.may_be_of {
+        let short = id.short();
+        session.ui.note(&format!(
+            "{short} has not ended, and may have written what no operation did"
+        ));
+    }
+    if let Some(why) = &plan.refused {
+        let why = session.here.shorten(&printable(why));
+        session
+            .ui
+            .note(&format!("as things stand it would be refused: {why}"));
+    }
 }
 
 fn line(session: &Session, change: &WorkspaceChange) -> String {
@@ -93,7 +109,11 @@ fn line(session: &Session, change: &WorkspaceChange) -> String {
     let by = match &change.by {
         Some(by) => {
             let agent = by.agent.as_ref().map(|agent| format!(" of {agent}"));
-            format!("by {}{}", by.id.short(), agent.unwrap_or_default())
+            let since = match by.is_changed_since {
+                true => ", and by somebody else after it",
+                false => "",
+            };
+            format!("by {}{}{since}", by.id.short(), agent.unwrap_or_default())
         }
         None => "not by an operation".to_owned(),
     };

@@ -137,6 +137,27 @@ fn a_call_that_nobody_ends_is_settled_by_looking() {
 }
 
 #[test]
+fn what_a_call_that_has_not_ended_wrote_does_not_go_with_the_way_back_of_another_agent() {
+    let world = World::new();
+    world.write("a.txt", "before");
+    world.backout(&["--agent", "ann", "checkpoint", "good", "--roots", "."]);
+    passed(&world.hook(
+        "claude-code",
+        &world.write_event("PreToolUse", "c1", "a.txt"),
+    ));
+    world.write("a.txt", "theirs");
+    for dry in [&["-n"][..], &[]] {
+        let back = [&["--agent", "ann", "rollback", "--to", "good"], dry].concat();
+        let output = world.program().args(&back).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(text(&output).contains("--others"), "{}", text(&output));
+        assert_eq!(world.read("a.txt"), "theirs");
+    }
+    world.backout(&["--agent", "ann", "rollback", "--to", "good", "--others"]);
+    assert_eq!(world.read("a.txt"), "before");
+}
+
+#[test]
 fn a_call_that_was_given_up_and_writes_after_all_is_recorded() {
     let world = World::new();
     world.write("a.txt", "before");

@@ -53,5 +53,6 @@ mod storm;
 mod trial;
 mod trust;
 mod workspace;
+mod workspace_others;
 mod world;
 mod zoo;

@@ -315,6 +315,7 @@ const EXCUSED: [(&str, &[&str]); 22] = [
             "Backout could not take this write back, although a rule says no:",
             "it is not clear where this program is",
             "somebody changed it a moment ago",
+            "did not wait: what was recorded of it then may be partly theirs",
             "the trust could not be noted",
             "looked.rs: what was found",
             "id, lsn, agent, session, body",

@@ -62,7 +62,7 @@ fn what_differs_and_who_changed_it() {
     );
     says(
         &world.cli(["rollback", "--to", "good"]),
-        &["bring . back to checkpoint good"],
+        &["brought . back to checkpoint good"],
     );
     assert_eq!(world.text("a"), "1");
     assert!(!world.has("d"));

@@ -46,6 +46,9 @@ impl Recorder {
             Act::Rename { .. } => touch.second.as_ref()?,
             _ => return None,
         };
+        if node_of(place).is_none() {
+            self.forget_what_went(&place.path());
+        }
         // Nothing is in a device or a pipe that could be brought back.
         node_of(place).filter(|node| matches!(node.kind, Kind::File | Kind::Symlink))?;
         let path = TargetPath::new(place.path()).ok()?;
@@ -55,6 +58,18 @@ impl Recorder {
         }
         self.parts += 1;
         Some(Target::node(path))
+    }
+
+    /// Takes a name for the command's own again that somebody else made and removed, where nothing was before the command
+    /// either: what it makes there now is not theirs, as with the journal of a database that both write.
+    fn forget_what_went(&mut self, path: &std::path::Path) {
+        let Ok(path) = TargetPath::new(path) else {
+            return;
+        };
+        let before = self.tracker.known.get(&path);
+        if matches!(before, None | Some(Known::Absent)) {
+            self.tracker.foreign.remove(&path);
+        }
     }
 
     /// Tells whether something in a directory of the command was put there by somebody else: the command makes nothing

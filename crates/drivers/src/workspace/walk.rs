@@ -66,7 +66,7 @@ impl FileDriver {
             path: root.to_string(),
         };
         let node = place.node()?.ok_or_else(missing)?;
-        if node.kind != Kind::Directory {
+        if node.kind != Kind::Directory && keeps_index {
             let path = root.to_string();
             return Err(FileError::NotADirectory { path });
         }
@@ -87,8 +87,14 @@ impl FileDriver {
                 next: None,
             },
         };
+        let is_directory = node.kind == Kind::Directory;
         let (mut top, _) = walker.capture(&place, node)?;
         top.name = AnyBytes(Vec::new());
+        // What only is looked at may have become something else.
+        if !is_directory {
+            walker.walked.tree = walker.put(&[top])?;
+            return Ok(walker.walked);
+        }
         let (digest, _) = walker.directory(root, true)?;
         top.digest = digest;
         walker.walked.tree = walker.put(&[top])?;

@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, DiffValue, PlanDiff};
-pub use recover::{ActLeft, Along, RecoverReport, Recovered, RecoveredAs, TaskLeft};
+pub use recover::{ActLeft, Along, DoAgain, RecoverReport, Recovered, RecoveredAs, TaskLeft};
 pub use undo::{
     Forcing, PlanView, PlannedStep, PlannedTarget, RefusedTarget, TakeBack, TargetState,
     UndoReport, UndoneStep,
@@ -252,6 +252,9 @@ pub struct StatusReport {
     pub summary: StoreSummary,
     /// What the store holds.
     pub stored: StoredBytes,
+    /// Whether something that was kept since the last write could not be weighed yet: it holds more then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unweighed: bool,
     /// What it may hold.
     pub cap_bytes: u64,
     /// How large the journal is on the disk.

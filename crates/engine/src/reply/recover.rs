@@ -31,6 +31,9 @@ pub struct Recovered {
     /// What an undo or a redo is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<OperationId>,
+    /// What brings about again what an undo or a redo was to do that was put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub do_again: Option<DoAgain>,
     /// What was made of it.
     #[serde(rename = "as")]
     pub became: RecoveredAs,
@@ -56,6 +59,15 @@ pub struct Recovered {
     /// What was built on it and was taken back with it, since somebody forced that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<Along>,
+}
+
+/// What to ask for again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoAgain {
+    /// An undo or a redo.
+    pub verb: Verb,
+    /// Of what.
+    pub operations: Vec<OperationId>,
 }
 
 /// An operation that was taken back together with another one.

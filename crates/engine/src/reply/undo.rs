@@ -154,6 +154,9 @@ pub struct PlanView {
     /// Whether it could be executed with a merge, if not as it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_mergeable: bool,
+    /// Whether a part of it could be executed, if not the whole.
+    #[serde(skip)]
+    pub has_rest: bool,
     /// How far it could be executed with force, if not as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force: Option<Forcing>,
@@ -225,6 +228,9 @@ pub struct UndoneStep {
     /// Whether what could not be taken back was accepted, as the settings say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_accepted: bool,
+    /// What is not there any more, of what lies in something: a key, a row.
+    #[serde(skip)]
+    pub gone: Vec<Target>,
 }
 
 impl UndoneStep {
@@ -261,6 +267,8 @@ impl UndoReport {
             if let Some(planned) = planned.find(|it| (it.id, it.way) == (step.id, step.way)) {
                 step.guarantee = planned.guarantee;
                 step.seen_by_others.clone_from(&planned.seen_by_others);
+                let gone = planned.targets.iter().filter(|it| it.goes);
+                step.gone = gone.map(|it| it.target.clone()).collect();
             }
         }
     }

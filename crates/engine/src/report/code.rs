@@ -63,6 +63,8 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::NotTouched { .. } => ErrorCode::NotTouched,
         EngineError::NoRestore { .. } => ErrorCode::CannotBeKept,
         EngineError::Unrestorable { .. } => ErrorCode::Lost,
+        EngineError::NoHome { is_gone: true, .. } => ErrorCode::NotFound,
+        EngineError::NoHome { is_gone: false, .. } => ErrorCode::ConfigSyntax,
         EngineError::NothingToDecide { .. } => ErrorCode::NothingToDecide,
         EngineError::AtWork { .. } => ErrorCode::AtWork,
         EngineError::NoTask { .. } => ErrorCode::UnknownTask,
@@ -87,7 +89,9 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
 const fn plan(error: &PlanError) -> ErrorCode {
     match error {
         PlanError::Unknown { .. } => ErrorCode::UnknownOperation,
-        PlanError::AlreadyUndone { .. } => ErrorCode::AlreadyUndone,
+        PlanError::AlreadyUndone { .. } | PlanError::UndoneForGood { .. } => {
+            ErrorCode::AlreadyUndone
+        }
         PlanError::NeverHappened { .. } => ErrorCode::NeverHappened,
         PlanError::Unfinished { .. } => ErrorCode::Unfinished,
         PlanError::Expired { .. } => ErrorCode::Expired,

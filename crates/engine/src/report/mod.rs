@@ -198,6 +198,13 @@ fn told(error: EngineError) -> Report {
         } => plan::nothing_known(&path, at_work),
         EngineError::NothingOnPath {
             path,
+            inside: None,
+            old_name: Some(old),
+            at_work,
+            ..
+        } => plan::nothing_on_old_name(&path, &old, at_work),
+        EngineError::NothingOnPath {
+            path,
             inside,
             at_work,
             other,
@@ -207,7 +214,7 @@ fn told(error: EngineError) -> Report {
         EngineError::NoUndo { recovered, swapped } => {
             plan::no_undo(recovered.as_ref(), swapped.as_ref())
         }
-        EngineError::PutBack { id, verb, subject } => plan::put_back(id, verb, subject),
+        EngineError::PutBack { id, again } => plan::put_back(id, &again),
         EngineError::Inseparable { id, way, tree } => plan::inseparable(id, way, tree.as_ref()),
         EngineError::NotTouched { target, id } => not_touched(&target, id),
         EngineError::NoRestore { driver, target, id } => {
@@ -220,6 +227,12 @@ fn told(error: EngineError) -> Report {
                 )
         }
         EngineError::Unrestorable { path, why, undo } => unrestorable(&path, &why, undo),
+        EngineError::NoHome {
+            part,
+            is_gone,
+            why,
+            from,
+        } => no_home(&part, is_gone, &why, from),
         EngineError::NothingToDecide { id, status } => Report::refused(format!(
             "there is nothing to decide about operation {}",
             id.short()
@@ -287,6 +300,20 @@ fn unrestorable(path: &str, why: &str, undo: Option<OperationId>) -> Report {
         (None, Ok(path)) => Next::wrote_it(&path),
         (None, Err(_)) => Next::naming("see the operations with {}", [Call::of("log")]),
     })
+}
+
+fn no_home(part: &Key, is_gone: bool, why: &str, from: OperationId) -> Report {
+    let report = Report::refused(format!("`{part}` was not restored")).because(why);
+    match part.file() {
+        Some(file) if is_gone => report.next_call(
+            "bring the whole file back with {}",
+            [Call::of("restore")
+                .path(file)
+                .option("from")
+                .operation(from)],
+        ),
+        _ => report.next("put the file right, then restore it again"),
+    }
 }
 
 fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> Report {

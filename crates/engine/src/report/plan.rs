@@ -1,12 +1,12 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
 use backout_model::{
-    Key, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb,
+    Key, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath,
 };
 
 use super::advice::{advice, undo, word_advice};
 use super::{Call, Report};
-use crate::{EngineError, PlanView, RefusedTarget, TakeBack, UndoReport};
+use crate::{DoAgain, EngineError, PlanView, RefusedTarget, TakeBack, UndoReport};
 
 /// How many lines of the same kind are told before the rest is counted.
 const LINES_MAX: usize = 8;
@@ -22,6 +22,18 @@ pub(super) fn report(error: &PlanError) -> Report {
                 None => report,
             };
             report.next_call("bring it back with {}", [Call::redo(&[*id])])
+        }
+        PlanError::UndoneForGood { id, by } => {
+            Report::refused(format!("operation {} is already undone", id.short()))
+                .because(format!("{} took it back", by.short()))
+                .because(format!(
+                    "it cannot be redone: the images of {} are no longer kept",
+                    by.short()
+                ))
+                .next_call(
+                    "see what the journal still knows with {}",
+                    [Call::show(*id)],
+                )
         }
         PlanError::NeverHappened { id, status } => Report::refused(format!(
             "there is nothing to undo in operation {}",
@@ -232,6 +244,25 @@ pub(super) fn nothing_on_path(
     }
 }
 
+/// Says that a directory on the way became a link, and who wrote by the name before that.
+pub(super) fn nothing_on_old_name(
+    key: &Key,
+    (id, name): &(OperationId, TargetPath),
+    at_work: Option<OperationId>,
+) -> Report {
+    let report = Report::refused(format!("there is nothing to undo at `{key}`"));
+    still_at_work(report, at_work)
+        .because(format!(
+            "operation {} wrote `{name}` when no directory on the way to it was a link; now one is, and leads elsewhere",
+            id.short()
+        ))
+        .next_call("see what it did with {}", [Call::show(*id)])
+        .next_call(
+            "put the directory back in its place, then take it back with {}",
+            [Call::undo(&[*id])],
+        )
+}
+
 /// Says that a command may yet turn out to have changed something.
 fn still_at_work(report: Report, at_work: Option<OperationId>) -> Report {
     match at_work {
@@ -283,8 +314,12 @@ pub(super) fn no_undo(
 }
 
 /// Says that an undo or a redo which was put back is to be done again.
-pub(super) fn put_back(id: OperationId, verb: Verb, subject: Option<OperationId>) -> Report {
-    let call = Call::of(verb.as_str()).operation(subject.unwrap_or(id));
+pub(super) fn put_back(id: OperationId, again: &DoAgain) -> Report {
+    let call = Call::of(again.verb.as_str());
+    let call = again
+        .operations
+        .iter()
+        .fold(call, |call, id| call.operation(*id));
     Report::refused(format!("operation {} died and was put back", id.short()))
         .because("there is no half of it to bring back")
         .next_call("do it again with {}", [call])

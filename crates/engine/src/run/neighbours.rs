@@ -60,6 +60,8 @@ enum State {
 struct Round<'o> {
     other: &'o Operation,
     state: State,
+    /// Whether its watcher died and nobody settled it in time.
+    is_unsettled: bool,
 }
 
 impl Neighbours {
@@ -140,6 +142,7 @@ impl Neighbours {
             .map(|other| Round {
                 other,
                 state: State::Due(began),
+                is_unsettled: false,
             })
             .collect();
         let mut is_shared = false;
@@ -161,6 +164,7 @@ impl Neighbours {
                 is_shared |= round.hear(engine);
             }
         }
+        self.pass_by(&rounds, recorder);
         drop(rounds);
         self.others = others;
         self.others.retain(|other| !self.silent.contains(&other.id));
@@ -193,6 +197,17 @@ impl Neighbours {
             }
         }
         Some(question)
+    }
+
+    /// Does not wait a second time for those whose watcher died, and whom nobody settles.
+    fn pass_by(&mut self, rounds: &[Round<'_>], recorder: &mut dyn Recorder) {
+        for round in rounds.iter().filter(|round| round.is_unsettled) {
+            self.silent.insert(round.other.id);
+            let short = round.other.id.short();
+            recorder.noted(&format!(
+                "the watcher of {short} died, and nobody has settled what it did: where both wrote the same, it is somebody else"
+            ));
+        }
     }
 
     /// Waits for nobody any more.
@@ -262,6 +277,7 @@ impl Round<'_> {
             State::Dead(since) => {
                 let is_long = since.elapsed() >= SETTLING_WAIT;
                 if is_long || !self.is_armed(engine) {
+                    self.is_unsettled = is_long;
                     self.state = State::Done;
                 }
             }

@@ -303,7 +303,7 @@ fn tell_kept(
     };
     for target in targets {
         recorder.noted(&format!(
-            "somebody else wrote `{target}` while it ran, and it then wrote over that; what they wrote is {kept}"
+            "somebody else wrote `{target}` while it ran, and it wrote there again after that; what was there in between is {kept}"
         ));
     }
 }

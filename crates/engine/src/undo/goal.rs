@@ -96,22 +96,20 @@ impl Engine {
         aim: &Aim,
         options: &UndoOptions,
     ) -> Result<(History, UndoPlan), EngineError> {
-        let mut operations = self.store.connected(&aim.roots)?;
-        if let Some(oldest) = operations
-            .iter()
-            .filter(|op| aim.roots.contains(&op.id))
-            .map(|op| op.lsn)
-            .min()
-        {
+        let mut operations = self.neighbours(&aim.roots)?;
+        let roots = aim.roots.iter().filter_map(|id| operations.get(id));
+        if let Some(oldest) = roots.map(|op| op.lsn).min() {
             // Later work that is not connected stays; the plan says so.
             let filter = Filter {
                 after: Some(oldest),
                 limit: Some(LATER_MAX),
                 ..Filter::default()
             };
-            operations.extend(self.store.operations(&filter)?);
+            for later in self.store.operations(&filter)? {
+                operations.entry(later.id).or_insert(later);
+            }
         }
-        let history = History::new(operations);
+        let history = History::new(operations.into_values());
         let mut permission = Permission {
             committed: options.committed,
             agent: self.context.agent.clone(),
@@ -141,7 +139,10 @@ impl Engine {
             let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
             let mut plan = match plan_undo(&history, &aim.goal, scope, &permission) {
                 Ok(plan) => plan,
-                Err(error) => return Err(self.chosen_in_tree(error.into(), options)?),
+                Err(error) => {
+                    let error = self.undone_for_good(error)?;
+                    return Err(self.chosen_in_tree(error.into(), options)?);
+                }
             };
             carriers.hold(&mut plan, is_wanted);
             self.hold(aim, &mut plan)?;
@@ -158,6 +159,19 @@ impl Engine {
                 return Ok((history, plan));
             }
         }
+    }
+
+    /// Says of what is undone already whether it could be redone.
+    fn undone_for_good(&self, error: PlanError) -> Result<PlanError, EngineError> {
+        let PlanError::AlreadyUndone { id, by: Some(by) } = error else {
+            return Ok(error);
+        };
+        let undo = self.store.operation(by)?;
+        Ok(if undo.is_some_and(|undo| undo.retained) {
+            error
+        } else {
+            PlanError::UndoneForGood { id, by }
+        })
     }
 
     /// Gives the places in the journal where the acts of some redos began.
@@ -228,6 +242,7 @@ impl Engine {
             }
             UndoWhat::Paths { paths, since } => {
                 let (ids, paths) = self.on_paths(paths, *since)?;
+                let ids = self.chosen(ids, options)?;
                 Ok(Aim {
                     keys: paths,
                     ..self.aim_at(ids, false)?
@@ -327,8 +342,7 @@ impl Engine {
         match self.store.operation(died)? {
             Some(died) if died.verb.is_reversal() => Err(EngineError::PutBack {
                 id: died.id,
-                verb: died.verb,
-                subject: self.subject(died)?,
+                again: self.do_again(&died)?,
             }),
             _ => Ok(()),
         }

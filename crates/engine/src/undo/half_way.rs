@@ -10,7 +10,7 @@ use backout_model::ports::OpenAct;
 use backout_model::{ActPlan, Operation, OperationId, TaskStatus, Verb};
 
 use super::preview::{Planned, way_of};
-use crate::{ActLeft, Engine, EngineError, TakeBack, UndoOptions, UndoReport};
+use crate::{ActLeft, DoAgain, Engine, EngineError, TakeBack, UndoOptions, UndoReport};
 
 impl Planned {
     /// Gives what is written down of a plan before its first step; none if that is all of it.
@@ -145,6 +145,31 @@ impl Engine {
         }))
     }
 
+    /// Says what to ask for again when a step of an act died and was put back: all of what was asked for, which need not be
+    /// what that step was to do.
+    pub(crate) fn do_again(&self, died: &Operation) -> Result<DoAgain, EngineError> {
+        let verb = died.asked.unwrap_or(died.verb);
+        let plan = self.store.plan_of(died.group.unwrap_or(died.id))?;
+        let mut rest = Vec::new();
+        for id in plan
+            .filter(|plan| !plan.is_part)
+            .iter()
+            .flat_map(|it| &it.steps)
+        {
+            let operation = self.store.operation(*id)?;
+            rest.extend(operation.filter(|it| it.status.is_in_effect()));
+        }
+        let operations = self.enough_of(verb, &rest)?;
+        if !operations.is_empty() {
+            return Ok(DoAgain { verb, operations });
+        }
+        let subject = self.subject(died.clone())?;
+        Ok(DoAgain {
+            verb: died.verb,
+            operations: vec![subject.unwrap_or(died.id)],
+        })
+    }
+
     /// Tells whether a part of an operation was taken back after an act began: then somebody has gone on with it.
     fn is_taken_since(
         &self,
@@ -161,7 +186,11 @@ impl Engine {
     }
 
     /// Names what is enough to go on: what was built on one that is named goes with it.
-    fn enough_of(&self, verb: Verb, rest: &[Operation]) -> Result<Vec<OperationId>, EngineError> {
+    pub(super) fn enough_of(
+        &self,
+        verb: Verb,
+        rest: &[Operation],
+    ) -> Result<Vec<OperationId>, EngineError> {
         let wanted = match verb {
             Verb::Redo => TakeBack::Redo,
             _ => TakeBack::Undo,

@@ -8,9 +8,11 @@
 //!   `ladder`.
 //! - What is reported is what was found afterwards.
 
+mod above;
 mod between;
 mod carriers;
 mod follow;
+mod futile;
 mod goal;
 mod half_way;
 mod named;
@@ -378,6 +380,7 @@ impl Engine {
             half_done: None,
             tried: Vec::new(),
             is_accepted: false,
+            gone: Vec::new(),
         })
     }
 

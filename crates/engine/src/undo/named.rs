@@ -1,8 +1,12 @@
-//! What a plan is called by: whoever types that means the same, whatever was done since.
+//! What a plan is called by: whoever types that means the same, whatever was done since. And who of us is to be named where
+//! something is not as it was left.
 
-use backout_model::{Chosen, OperationId, UndoStep};
+use std::collections::BTreeSet;
+
+use backout_model::{Chosen, Operation, OperationId, Status, Target, UndoStep};
 
 use super::preview::Planned;
+use crate::{Engine, EngineError, PlannedTarget, TargetState};
 
 /// Names what was asked for: as it was named, or else by the steps that it means.
 pub(super) fn names_of(planned: &Planned) -> Vec<OperationId> {
@@ -23,4 +27,65 @@ pub(super) fn names_of(planned: &Planned) -> Vec<OperationId> {
         }
     }
     named
+}
+
+impl Engine {
+    /// Says of what a redo does not find as it was that what it was built on is undone, if that is so and does not come first.
+    pub(super) fn name_undone_base(
+        &self,
+        subject: &Operation,
+        comes: &dyn Fn(OperationId) -> bool,
+        planned: &mut [PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let bases = subject.depends_on.iter();
+        let bases = bases.filter(|edge| edge.reason.is_of_targets() && !comes(edge.on));
+        let bases: BTreeSet<OperationId> = bases.map(|edge| edge.on).collect();
+        for base in bases {
+            let base = self.store.operation(base)?;
+            let Some(base) = base.filter(|base| base.status == Status::Undone) else {
+                continue;
+            };
+            let is_of_it = |target: &Target| {
+                let mut theirs = base.targets.iter();
+                theirs.any(|theirs| theirs.target.overlap(target).is_some())
+            };
+            let refused = planned.iter_mut().filter(|it| is_of_it(&it.target));
+            for it in refused {
+                if let TargetState::Conflict { why } = &mut it.state {
+                    let base = base.id.short();
+                    *why = format!("{why}; it was built on {base}, which is undone");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says of a part that is not as it was left who of us wrote or removed the whole in which it lies, and stays.
+pub(super) fn name_whole_writers(
+    planned: &Planned,
+    id: OperationId,
+    targets: &mut [PlannedTarget],
+) {
+    let goes = |it: &Operation| planned.plan.steps.iter().any(|step| step.id == it.id);
+    for it in targets {
+        let TargetState::Conflict { why } = &mut it.state else {
+            continue;
+        };
+        let has_it =
+            |other: &Target| other.key() != it.target.key() && other.overlap(&it.target).is_some();
+        let later = planned.history.dependents(id);
+        let later = later.map(|(later, _)| later).filter(|later| {
+            let mut theirs = later.in_effect().map(|standing| &standing.target);
+            later.status.is_in_effect()
+                && !later.verb.is_reversal()
+                && !goes(later)
+                && theirs.any(has_it)
+        });
+        let is_part = !it.target.key().parts().is_empty();
+        if let (true, Some(later)) = (is_part, later.max_by_key(|later| later.place)) {
+            let (short, summary) = (later.id.short(), &later.summary);
+            *why = format!("{short} ({summary}) wrote or removed the whole of it since");
+        }
+    }
 }

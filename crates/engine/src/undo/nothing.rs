@@ -75,6 +75,7 @@ impl Engine {
                 since,
                 inside: None,
                 other: None,
+                old_name: None,
                 leads_to: None,
                 at_work,
             });
@@ -104,12 +105,17 @@ impl Engine {
             }
         }
         let is_there = path.as_path().symlink_metadata().is_ok();
+        let old_name = self.by_old_name(path)?;
         Ok(EngineError::NothingOnPath {
             path: Box::new(key.clone()),
-            is_unknown: !is_there && inside.is_none() && !self.is_recorded(key)?,
+            is_unknown: !is_there
+                && inside.is_none()
+                && old_name.is_none()
+                && !self.is_recorded(key)?,
             since,
             inside,
             other: self.by_another_name(path)?,
+            old_name: old_name.map(Box::new),
             leads_to: self.leads_to(path)?.map(Box::new),
             at_work,
         })
@@ -138,6 +144,43 @@ impl Engine {
         Ok(written.map(|_| to))
     }
 
+    /// Finds the newest operation in effect that wrote by a name which leads here now, since a directory on the way became a
+    /// link after that.
+    fn by_old_name(
+        &self,
+        path: &TargetPath,
+    ) -> Result<Option<(OperationId, TargetPath)>, EngineError> {
+        let name = path.as_path().file_name();
+        let leads_here = |other: &TargetPath| {
+            let above = other.parent().filter(|_| other != path);
+            let real = above.and_then(|above| above.as_path().canonicalize().ok());
+            let is_here = real.as_deref() == path.as_path().parent();
+            is_here && other.as_path().file_name() == name
+        };
+        for operation in self.recently_in_effect()? {
+            let mut names = operation.in_effect().filter_map(|it| it.target.file());
+            if let Some(other) = names.find(|other| leads_here(other)) {
+                return Ok(Some((operation.id, other.clone())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lists the newest operations that stand, as many as are looked at for other names.
+    fn recently_in_effect(&self) -> Result<Vec<Operation>, EngineError> {
+        let filter = Filter {
+            limit: Some(OTHER_NAMES_MAX),
+            ..Filter::default()
+        };
+        let mut found = self.store.operations(&filter)?;
+        found.retain(|operation| {
+            operation.status.is_in_effect()
+                && operation.status != Status::Armed
+                && !operation.verb.is_reversal()
+        });
+        Ok(found)
+    }
+
     /// Finds the newest operation in effect that wrote the file at a path by another of its names.
     fn by_another_name(
         &self,
@@ -156,15 +199,7 @@ impl Engine {
             let it = look(other).filter(|_| is_direct(other));
             it.is_some_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
         };
-        let filter = Filter {
-            limit: Some(OTHER_NAMES_MAX),
-            ..Filter::default()
-        };
-        for operation in self.store.operations(&filter)? {
-            let stands = operation.status.is_in_effect() && operation.status != Status::Armed;
-            if !stands || operation.verb.is_reversal() {
-                continue;
-            }
+        for operation in self.recently_in_effect()? {
             let mut names = operation.in_effect().filter_map(|it| it.target.file());
             if let Some(other) = names.find(|other| is_it(other)) {
                 return Ok(Some((operation.id, other.clone())));

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use backout_files::said::{said_of_barred, said_of_strangers};
 use backout_model::ports::{Examined, Guarantee, OnConflict, State};
 use backout_model::{
-    History, Operation, OperationId, OutcomeKind, Reach, Status, Target, TargetOutcome, TaskId,
-    UndoPlan, UndoStep, Verb,
+    History, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome, TaskId, UndoPlan,
+    UndoStep, Verb,
 };
 
-use super::named::names_of;
+use super::futile::{futile_steps, has_work_without, leave_out};
+use super::named::{name_whole_writers, names_of};
 use super::work::Work;
 use crate::lifecycle::with_causes;
 use crate::{
@@ -48,8 +49,18 @@ impl Engine {
             let plan = self.joined(&planned.history, planned.plan, options.on_conflict)?;
             Ok::<_, EngineError>(Planned { plan, ..planned })
         };
-        let planned = make(options)?;
+        let mut planned = make(options)?;
         let mut view = self.view(&planned, options)?;
+        let futile = futile_steps(&planned, &view);
+        view.has_rest = has_work_without(&view, &futile);
+        if options.partial && !futile.is_empty() {
+            leave_out(&futile, &mut planned.plan);
+            let has_rest = view.has_rest;
+            view = PlanView {
+                has_rest,
+                ..self.view(&planned, options)?
+            };
+        }
         if !view.is_executable && options.on_conflict == OnConflict::Refuse {
             let merging = UndoOptions {
                 on_conflict: OnConflict::Merge,
@@ -156,6 +167,8 @@ impl Engine {
             if way_of(operation) == TakeBack::Redo {
                 let comes = |id: OperationId| steps.iter().any(|it: &PlannedStep| it.id == id);
                 self.name_undone_base(&subject, &comes, &mut targets)?;
+            } else {
+                name_whole_writers(planned, step.id, &mut targets);
             }
             steps.push(PlannedStep {
                 id: subject.id,
@@ -186,6 +199,7 @@ impl Engine {
                 && (options.partial || is_free(&steps))
                 && (steps.is_empty() || !steps.iter().all(PlannedStep::is_idle)),
             is_mergeable: false,
+            has_rest: false,
             force: None,
             steps,
             diff,
@@ -193,34 +207,6 @@ impl Engine {
             needs_committed: plan.needs_committed.clone(),
             needs_others: plan.needs_others.clone(),
         })
-    }
-
-    /// Says of what a redo does not find as it was that what it was built on is undone, if that is so and does not come first.
-    fn name_undone_base(
-        &self,
-        subject: &Operation,
-        comes: &dyn Fn(OperationId) -> bool,
-        planned: &mut [PlannedTarget],
-    ) -> Result<(), EngineError> {
-        let bases = subject.depends_on.iter();
-        for edge in bases.filter(|edge| edge.reason.is_of_targets() && !comes(edge.on)) {
-            let base = self.store.operation(edge.on)?;
-            let Some(base) = base.filter(|base| base.status == Status::Undone) else {
-                continue;
-            };
-            let is_of_it = |target: &Target| {
-                let mut theirs = base.targets.iter();
-                theirs.any(|theirs| theirs.target.overlap(target).is_some())
-            };
-            let refused = planned.iter_mut().filter(|it| is_of_it(&it.target));
-            for it in refused {
-                if let TargetState::Conflict { why } = &mut it.state {
-                    let base = base.id.short();
-                    *why = format!("{why}; it was built on {base}, which is undone");
-                }
-            }
-        }
-        Ok(())
     }
 
     fn planned_targets(
@@ -544,9 +530,8 @@ fn hindered(view: &PlanView) -> HashSet<(OperationId, &Target)> {
 
 /// Says what stands in the way of a plan.
 pub(super) fn conflicts(view: &PlanView, tried: OnConflict) -> EngineError {
-    let mut planned = view.steps.iter().flat_map(|step| &step.targets);
     EngineError::Conflicts {
-        has_rest: planned.any(|planned| planned.state.is_work()),
+        has_rest: view.has_rest,
         is_mergeable: view.is_mergeable,
         force: view.force,
         targets: refused(view),

@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 
 use backout_crashpoint::crash_point;
 use backout_files::{Difference, Differences, KeptRoot, What, index_name};
+use backout_model::ports::{Reason, Ruling};
 use backout_model::{
-    Checkpoint, CheckpointFiles, CheckpointName, Digest, Operation, OperationId, Owner, TargetPath,
+    Checkpoint, CheckpointFiles, CheckpointName, Digest, Operation, OperationId, Owner, Target,
+    TargetPath,
 };
 use backout_storage::{Filter, Workspaces};
 use serde::{Deserialize, Serialize};
 
 use super::held::Held;
 use super::kept::Kept;
-use super::{WorkspaceBy, WorkspaceChange, WorkspaceError, WorkspacePlan};
+use super::{WorkspaceChange, WorkspaceError, WorkspacePlan};
+use crate::lifecycle::with_causes;
 use crate::{Engine, EngineError, Finished, GateError, Reply, Selection, TrialWhat};
 
 /// How many names that are not as they were are told after all was done.
@@ -43,6 +46,10 @@ struct Waiting {
 impl Engine {
     pub(crate) fn return_to_workspace(&self, back: &WorkspaceReturn) -> Result<Reply, EngineError> {
         let name = &back.name;
+        if !back.is_dry_run {
+            // What the dead left becomes operations, which have an agent.
+            self.recover_the_dead()?;
+        }
         let found = self.store.checkpoint(name)?;
         let missing = || EngineError::NoCheckpoint { name: name.clone() };
         let checkpoint = found.ok_or_else(missing)?;
@@ -55,11 +62,19 @@ impl Engine {
         let kept = self.open_kept(&spaces)?;
         let found = self.differences(&spaces, &kept, &files, !back.selection.is_everything())?;
         let chosen = chosen(&back.selection, &found.found);
-        let plan = self.plan_of(&checkpoint, &files, &chosen, &found.stay)?;
+        if !back.is_dry_run {
+            // What commands at work have done there so far becomes a part of them that is in the journal.
+            let names = chosen.iter().map(|it| Target::tree(it.path.clone()));
+            let _checked = self.tell_running(&names.collect::<Vec<_>>())?;
+        }
+        let mut plan = self.plan_of(&checkpoint, &files, (&chosen, &found.stay), back)?;
         if back.is_dry_run {
+            if !chosen.is_empty() {
+                plan.refused = self.foresee_return(&spaces, &kept, &files, &chosen)?;
+            }
             return Ok(Reply::WorkspacePlan(Box::new(plan)));
         }
-        if !plan.others.is_empty() && !back.others {
+        if !plan.others.is_empty() {
             let (name, operations) = (name.clone(), plan.others);
             return Err(WorkspaceError::Others { name, operations }.into());
         }
@@ -92,15 +107,15 @@ impl Engine {
         &self,
         checkpoint: &Checkpoint,
         files: &CheckpointFiles,
-        chosen: &[&Difference],
-        stay: &[TargetPath],
+        (chosen, stay): (&[&Difference], &[TargetPath]),
+        back: &WorkspaceReturn,
     ) -> Result<WorkspacePlan, EngineError> {
         let filter = Filter {
             placed_after: Some(checkpoint.lsn),
             ..Filter::default()
         };
         let since = self.store.operations(&filter)?;
-        let writers = writers(&since);
+        let writers = self.writers(&since, !back.is_dry_run)?;
         let is_in = |path: &TargetPath| {
             let mut roots = files.roots.iter();
             roots.any(|root| *path == root.path || path.is_below(&root.path))
@@ -108,21 +123,27 @@ impl Engine {
         let is_elsewhere = |operation: &&Operation| {
             let mut targets = operation.in_effect().peekable();
             let is_any = targets.peek().is_some() && !operation.verb.is_reversal();
-            is_any && targets.all(|it| !it.target.file().is_some_and(&is_in))
+            is_any
+                && operation.status.is_in_effect()
+                && targets.all(|it| !it.target.file().is_some_and(&is_in))
         };
         let changes = chosen.iter().map(|difference| WorkspaceChange {
             path: difference.path.clone(),
             what: what(difference.what),
             size_before: difference.size_before,
             size_now: difference.size_now,
-            by: writer(&writers, &difference.path),
+            by: None,
         });
-        let changes: Vec<WorkspaceChange> = changes.collect();
-        let me = self.context.agent.as_ref();
-        let is_guarded = me.is_some() || self.context.is_inside;
+        let mut changes: Vec<WorkspaceChange> = changes.collect();
+        self.attribute(&writers, &mut changes)?;
         let others = changes.iter().filter_map(|change| change.by.as_ref());
-        let others = others.filter(|by| is_guarded && by.agent.as_ref() != me);
-        let others: BTreeSet<OperationId> = others.map(|by| by.id).collect();
+        let others = others.filter(|by| self.is_others(by.agent.as_ref()));
+        let mut others: BTreeSet<OperationId> = others.map(|by| by.id).collect();
+        let may_be_of = self.may_have_written(&writers, &changes);
+        others.extend(&may_be_of);
+        if back.others {
+            others.clear();
+        }
         Ok(WorkspacePlan {
             checkpoint: checkpoint.name.clone(),
             at: checkpoint.at,
@@ -130,7 +151,42 @@ impl Engine {
             changes,
             stay: stay.to_vec(),
             others: others.into_iter().collect(),
+            may_be_of,
+            refused: None,
             elsewhere: since.iter().filter(is_elsewhere).count() as u64,
+        })
+    }
+
+    /// Prepares the write that a way back is, and says why it would be refused, or would have to wait.
+    fn foresee_return(
+        &self,
+        spaces: &Workspaces,
+        kept: &Kept,
+        files: &CheckpointFiles,
+        chosen: &[&Difference],
+    ) -> Result<Option<String>, EngineError> {
+        let directory = spaces.make_back(self.next_id())?;
+        let waiting = Waiting {
+            owner: self.store.this_process(),
+            proposal: None,
+        };
+        note_waiting(spaces, &directory, &waiting)?;
+        let written = self.write_out_all(kept, chosen, &directory);
+        let roots = kept_roots(spaces, files);
+        let ruling = written.and_then(|at| {
+            let names = self.directories.becoming(kept, &roots, chosen, &at)?;
+            self.foresee(&*self.files.restoring(String::new(), names))
+        });
+        spaces.remove_back(&directory)?;
+        Ok(match ruling {
+            Ok(Ruling::Allow | Ruling::Warn { .. }) => None,
+            Ok(Ruling::Deny { reasons }) => Some(Reason::told(&reasons).join("; ")),
+            Ok(Ruling::Ask { reasons, .. }) => {
+                let told = Reason::told(&reasons).join("; ");
+                Some(format!("somebody has to approve it first: {told}"))
+            }
+            Err(error) if error.is_stop() => return Err(error),
+            Err(error) => Some(with_causes(&error)),
         })
     }
 
@@ -266,38 +322,6 @@ fn chosen<'d>(selection: &Selection, all: &'d [Difference]) -> Vec<&'d Differenc
         What::Dressed => meant.contains(&it.path),
     };
     all.iter().filter(is_chosen).collect()
-}
-
-/// Tells the newest operation that wrote each name.
-fn writers(since: &[Operation]) -> BTreeMap<TargetPath, WorkspaceBy> {
-    let mut writers = BTreeMap::new();
-    for operation in since.iter().filter(|it| !it.verb.is_reversal()) {
-        for standing in operation.in_effect() {
-            if let Some(path) = standing.target.file() {
-                writers.entry(path.clone()).or_insert_with(|| WorkspaceBy {
-                    id: operation.id,
-                    agent: operation.agent.clone(),
-                });
-            }
-        }
-    }
-    writers
-}
-
-/// Finds who wrote a name, a directory that it is in, or something in it.
-fn writer(writers: &BTreeMap<TargetPath, WorkspaceBy>, path: &TargetPath) -> Option<WorkspaceBy> {
-    let own = writers.get(path).cloned();
-    let above = || {
-        path.ancestors()
-            .find_map(|above| writers.get(&above).cloned())
-    };
-    let below = || {
-        let mut after = writers.range(path.clone()..);
-        after
-            .find(|(name, _)| name.is_below(path))
-            .map(|(_, by)| by.clone())
-    };
-    own.or_else(above).or_else(below)
 }
 
 const fn what(what: What) -> TrialWhat {

@@ -16,6 +16,7 @@ mod error;
 mod held;
 mod kept;
 mod view;
+mod writers;
 
 use std::collections::BTreeSet;
 

@@ -77,6 +77,12 @@ pub struct WorkspacePlan {
     /// Operations of other agents that need a word before they go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OperationId>,
+    /// Those of them that have not ended, and may have written what no operation did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub may_be_of: Vec<OperationId>,
+    /// Why it would be refused, or would have to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// How many operations since then wrote elsewhere. They stay.
     pub elsewhere: u64,
 }
@@ -107,4 +113,7 @@ pub struct WorkspaceBy {
     /// Whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
+    /// Whether somebody else changed the name after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_changed_since: bool,
 }

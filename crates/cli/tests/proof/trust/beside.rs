@@ -6,7 +6,7 @@ use std::process::{Child, Output};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::json;
+use super::{Running, json, newest};
 use crate::commands::wait_for;
 use crate::world::{World, said};
 
@@ -337,4 +337,33 @@ fn commands_that_all_write_the_same_files_end_and_can_be_taken_back() {
     let now = world.tree().without_times();
     assert!(now == before, "{}", now.difference(&before));
     world.check_store();
+}
+
+#[test]
+fn a_person_who_writes_a_database_between_two_writes_of_a_command_leaves_no_journal_beside_it() {
+    let world = World::new();
+    let sql = |line: &str| {
+        let output = std::process::Command::new("sqlite3")
+            .args(["s.db", line])
+            .current_dir(world.path(""))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    sql("create table o(id integer primary key)");
+    let insert = |id: u32| format!("sqlite3 s.db 'insert into o values({id})'");
+    let running = Running::start(&world, &[], &insert(1), &insert(3));
+    sql("insert into o values(2)");
+    let output = running.go_on(&world);
+    assert!(output.status.success(), "{}", said(&output));
+    let told = said(&output);
+    assert!(!told.contains("s.db-journal"), "{told}");
+    assert!(told.contains("it wrote there again after that"), "{told}");
+    let run = newest(&world, "run");
+    let output = world.run(&["undo", &run, "--partial"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(world.tree().names(), ["", "s.db"]);
+    assert_eq!(sql("select id from o"), "1\n2\n");
+    assert_eq!(sql("pragma integrity_check"), "ok\n");
 }

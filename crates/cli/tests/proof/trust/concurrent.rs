@@ -404,7 +404,7 @@ fn what_a_person_wrote_and_the_command_then_wrote_over_or_removed_is_kept() {
     let run = newest(&world, "run");
     for name in ["f", "h", "new"] {
         let note = format!(
-            "note: somebody else wrote `{name}` while it ran, and it then wrote over that; what they wrote is kept: \
+            "note: somebody else wrote `{name}` while it ran, and it wrote there again after that; what was there in between is kept: \
              `backout undo {run} --partial` brings it back"
         );
         assert!(said(&output).contains(&note), "{}", said(&output));
@@ -485,7 +485,7 @@ fn what_a_person_wrote_to_a_file_that_the_command_had_moved_is_kept_too() {
     world.file("g", "person\n");
     let output = running.go_on(&world);
     assert!(
-        said(&output).contains("what they wrote is kept"),
+        said(&output).contains("what was there in between is kept"),
         "{}",
         said(&output)
     );

@@ -1,5 +1,7 @@
 //! Trust: nothing is ever lost, and nothing is said that is not so. One test per story that once went wrong.
 
+mod above;
+mod advice;
 mod batches;
 mod beside;
 mod built_upon;
@@ -11,7 +13,7 @@ mod kept;
 mod later;
 mod own_state;
 mod parts;
-mod recovery;
+pub(crate) mod recovery;
 mod returning;
 mod seeing;
 mod standing;

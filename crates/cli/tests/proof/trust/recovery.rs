@@ -10,7 +10,7 @@ use crate::commands::wait_for;
 use crate::world::{World, said};
 
 /// Kills a process and waits until it is dead: the signal alone only asks for it.
-pub(super) fn end(pid: i32) {
+pub(crate) fn end(pid: i32) {
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
     wait_for(|| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
