@@ -127,6 +127,10 @@ mod redis;
 mod replies;
 #[path = "suite/replies_elsewhere.rs"]
 mod replies_elsewhere;
+#[path = "suite/rows_orm.rs"]
+mod rows_orm;
+#[path = "suite/rows_stopped.rs"]
+mod rows_stopped;
 #[path = "suite/run.rs"]
 mod run;
 #[path = "suite/schema.rs"]
