@@ -54,9 +54,10 @@ impl Report {
 }
 
 /// The sections, in the order of the document.
-const SECTIONS: [(&str, &str); 4] = [
+const SECTIONS: [(&str, &str); 5] = [
     ("promises", "What is promised"),
     ("commands", "Commands"),
+    ("rows", "Rows"),
     ("race", "The race"),
     ("long", "A long life"),
 ];
