@@ -35,6 +35,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   bench    measure against what a user would do instead, write docs/benchmarks.md
            bench against PATH: two builds side by side, where PATH is the program of the other one; a number says how many rounds
            bench commands: what `run` and `try` cost (minutes); with words, only the works that have one in their name
+           bench data: what rows cost on SQLite, PostgreSQL and MariaDB, which it starts (minutes)
            bench --peers: the race against other tools, which it installs into target/peers (half an hour)
            bench long: a store with a million records (a quarter of an hour)
   python   build the wheel, and run the tests of the Python package with it and with the agent frameworks (minutes)

@@ -1,13 +1,14 @@
 //! Measures the promises of the design in one run, against what a user would do instead, and writes
 //! `docs/benchmarks.md`.
 //!
-//! `bench against PATH` compares two builds side by side (`against`), `bench` measures the promises, `bench commands` what `run` and `try` cost (`commands`), `bench --peers` runs the race against others (`peers/`), `bench
+//! `bench against PATH` compares two builds side by side (`against`), `bench` measures the promises, `bench commands` what `run` and `try` cost (`commands`), `bench data` what rows cost (`data/`), `bench --peers` runs the race against others (`peers/`), `bench
 //! long` looks at a store with a long life (`long/`); each rewrites its own section of
 //! the document. Machines differ and are shared: contenders are interleaved and ratios of medians are reported. Nothing here is
 //! asserted; a promise that is missed is printed as missed.
 
 mod against;
 mod commands;
+mod data;
 mod durable;
 mod gates;
 mod long;
@@ -50,6 +51,7 @@ fn measure() -> Result<(), Failure> {
     match first.map(String::as_str) {
         Some("against") => against::measure(place.path(), rest),
         Some("commands") => commands::measure(place.path(), rest),
+        Some("data") => data::measure(place.path()),
         Some("--peers") => peers::measure(place.path(), rest),
         Some("serve") => serve::measure(place.path(), rest),
         Some("long") => long::measure(place.path(), rest),

@@ -57,6 +57,7 @@ impl Report {
 const SECTIONS: [(&str, &str); 5] = [
     ("promises", "What is promised"),
     ("commands", "Commands"),
+    ("rows", "Rows"),
     ("race", "The race"),
     ("serve", "Many agents at one server"),
     ("long", "A long life"),

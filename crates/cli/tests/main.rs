@@ -129,6 +129,10 @@ mod replies;
 mod replies_elsewhere;
 #[path = "suite/replies_serving.rs"]
 mod replies_serving;
+#[path = "suite/rows_orm.rs"]
+mod rows_orm;
+#[path = "suite/rows_stopped.rs"]
+mod rows_stopped;
 #[path = "suite/run.rs"]
 mod run;
 #[path = "suite/schema.rs"]

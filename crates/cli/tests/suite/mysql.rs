@@ -177,6 +177,12 @@ fn a_unique_value_or_a_reference_that_somebody_took_meanwhile_is_a_conflict() {
         "INSERT INTO a VALUES (8, 8, 'two'); INSERT INTO child VALUES (70, 7)",
     );
     let then = shop.all();
+    // The plan tried it: what no force can help is told before anything is touched.
+    let refused = shop.cli(&["undo", &id, "--committed"]).to_string();
+    assert!(
+        refused.contains("only one may have") && !refused.contains("--force"),
+        "{refused}"
+    );
     let refused = shop.cli(&["undo", &id, "--committed", "--partial"]);
     let said = refused.to_string();
     assert!(

@@ -181,6 +181,12 @@ fn a_unique_value_or_a_reference_that_somebody_took_meanwhile_is_a_conflict() {
         "INSERT INTO a VALUES (8, 8, 'two'); INSERT INTO child VALUES (70, 7)",
     );
     let then = shop.all();
+    // The plan tried it: what no force can help is told before anything is touched.
+    let refused = shop.cli(&["undo", &id, "--committed"]).to_string();
+    assert!(
+        refused.contains("only one may have") && !refused.contains("--force"),
+        "{refused}"
+    );
     let refused = shop.cli(&["undo", &id, "--committed", "--partial"]);
     let said = refused.to_string();
     assert!(
@@ -265,12 +271,32 @@ fn what_cannot_be_taken_back_is_refused_and_did_not_happen() {
     for (text, why) in [
         ("CREATE TYPE t AS (a int)", "changes the schema"),
         ("DROP TABLE a CASCADE", "changes the schema"),
-        ("ALTER TABLE a DROP COLUMN v", "changes the schema"),
-        ("ALTER TABLE a ALTER v TYPE text", "changes the schema"),
+        ("ALTER TABLE a DROP COLUMN v CASCADE", "changes the schema"),
+        (
+            "ALTER TABLE loose DROP COLUMN v",
+            "the values of a column are kept by the primary key of their rows: here there is none",
+        ),
+        (
+            "ALTER TABLE a ALTER id TYPE bigint",
+            "the values of a column are kept by the primary key of their rows",
+        ),
+        (
+            "ALTER TABLE a ALTER v TYPE text; UPDATE a SET v = 'x'",
+            "a table gets another column, or another definition, and other rows at once",
+        ),
+        ("ALTER TABLE a OWNER TO postgres", "changes the schema"),
+        (
+            "ALTER TABLE a RENAME CONSTRAINT a_u_key TO b",
+            "changes the schema",
+        ),
         ("ALTER TABLE a ADD PRIMARY KEY (v)", "multiple primary keys"),
         (
             "ALTER TABLE a ADD CHECK (v > 0)",
             "it does more than add columns",
+        ),
+        (
+            "ALTER TABLE a ADD CONSTRAINT low CHECK (v < 0)",
+            "is violated by some row",
         ),
         (
             "ALTER TABLE a ADD w float DEFAULT random()",
@@ -278,7 +304,7 @@ fn what_cannot_be_taken_back_is_refused_and_did_not_happen() {
         ),
         (
             "ALTER TABLE a ADD w int; UPDATE a SET w = 1",
-            "a table gets a column and other rows at once: do that in two operations, so that each can be taken back",
+            "a table gets another column, or another definition, and other rows at once: do that in two operations, so that each can be taken back",
         ),
         ("DROP TABLE a", "other objects depend on it"),
         (

@@ -88,6 +88,100 @@ fn what_went_and_its_name_is_taken_or_what_came_and_is_used_is_a_conflict() {
 }
 
 #[test]
+fn an_altered_table_goes_back_with_the_values_that_it_had_and_comes_again() {
+    let more = "CREATE INDEX at_v ON a (v) WHERE v IS NOT NULL; COMMENT ON COLUMN a.u IS 'its name';
+        ALTER TABLE a ALTER u SET DEFAULT 'q', ALTER u SET NOT NULL, ADD CONSTRAINT low CHECK (length(u) < 9)";
+    let shop = Shop::new(&format!("{SCHEMA}; {more}"));
+    let before = plain(&shop);
+    for text in [
+        "ALTER TABLE a DROP COLUMN u",
+        "ALTER TABLE a ALTER v TYPE text",
+        "ALTER TABLE a ALTER COLUMN v TYPE int USING v::int * 2, ALTER u DROP NOT NULL, ALTER u DROP DEFAULT",
+        "ALTER TABLE a RENAME TO b",
+        "ALTER TABLE a RENAME COLUMN id TO number",
+        "ALTER TABLE a ALTER v SET NOT NULL",
+        "ALTER TABLE a DROP CONSTRAINT low",
+        "ALTER TABLE child ADD CONSTRAINT tall CHECK (id > 1)",
+        "ALTER TABLE child DROP CONSTRAINT child_a_fkey",
+        "ALTER TABLE child DROP COLUMN a, ADD COLUMN n int DEFAULT 3",
+        "CREATE TABLE t (a int, b int); ALTER TABLE t DROP COLUMN b; ALTER TABLE t RENAME TO tt",
+    ] {
+        shop.sql(text);
+        let after = plain(&shop);
+        assert_ne!(after, before, "{text}");
+        let id = shop.newest();
+        for _ in 0..2 {
+            shop.ok(&["undo", &id]);
+            assert_eq!(plain(&shop), before, "{text}");
+            shop.ok(&["redo", &id]);
+            assert_eq!(plain(&shop), after, "{text}");
+        }
+        shop.ok(&["undo", &id]);
+        assert_eq!(plain(&shop), before, "{text}");
+    }
+    // What was written before goes back as well: the columns are the same again.
+    let rows = shop.all();
+    shop.sql("UPDATE a SET v = 9");
+    let id = shop.newest();
+    shop.sql("ALTER TABLE a DROP COLUMN u");
+    shop.ok(&["undo"]);
+    shop.ok(&["undo", &id]);
+    assert_eq!(shop.all(), rows);
+}
+
+#[test]
+fn a_column_from_the_middle_comes_back_as_the_last_one_and_that_is_said() {
+    let shop = Shop::new(SCHEMA);
+    let before = shop
+        .server
+        .psql("postgres", "SELECT id, v, u FROM a ORDER BY id");
+    shop.sql("ALTER TABLE a DROP COLUMN v");
+    shop.ok(&["undo"]);
+    assert_eq!(
+        shop.server
+            .psql("postgres", "SELECT id, v, u FROM a ORDER BY id"),
+        before
+    );
+    let shown = shop.ok(&["show", "--json", &shop.newest()]);
+    assert!(shown.contains("came back as the last one"), "{shown}");
+}
+
+#[test]
+fn what_others_did_to_an_altered_table_goes_first_or_is_a_conflict() {
+    let shop = Shop::new(SCHEMA);
+    // Rows stand in another order after they were written.
+    let before = shop.all();
+    shop.sql("ALTER TABLE a ALTER v TYPE text");
+    let id = shop.newest();
+    shop.server
+        .psql("postgres", "UPDATE a SET v = 'much' WHERE id = 1");
+    shop.ok(&["undo", &id, "--others"]);
+    assert_eq!(shop.all(), before);
+    shop.ok(&["redo"]);
+    // What nobody could see.
+    let unseen = |sql: &str| {
+        shop.server.psql("postgres", &format!("SET backout.covering = 'on'; ALTER TABLE a DISABLE TRIGGER ALL; {sql};
+            ALTER TABLE a ENABLE TRIGGER ALL; ALTER TABLE a ENABLE ALWAYS TRIGGER \"!backout_row\"; ALTER TABLE a ENABLE ALWAYS TRIGGER \"!backout_truncate\""));
+    };
+    let refused = |why: &str| {
+        let refused = shop.cli(&["undo", &id, "--others", "--force"]).to_string();
+        assert!(refused.contains(why), "{refused}");
+    };
+    shop.server
+        .psql("postgres", "UPDATE a SET v = '1.10' WHERE id = 1");
+    unseen("UPDATE a SET v = 'more' WHERE id = 2");
+    refused("rows have other values in it since");
+    unseen("UPDATE a SET v = '2.00' WHERE id = 2");
+    shop.server
+        .psql("postgres", "ALTER TABLE a ALTER u SET DEFAULT 'x'");
+    refused("the definition of the table changed since");
+    shop.server
+        .psql("postgres", "ALTER TABLE a ALTER u DROP DEFAULT");
+    shop.ok(&["undo", &id, "--others"]);
+    assert_eq!(shop.all(), before);
+}
+
+#[test]
 fn unenrolling_takes_what_was_set_aside_and_an_ordinary_role_changes_no_schema() {
     let shop = Shop::new(SCHEMA);
     shop.sql("DROP TABLE loose");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::login::Login;
 use super::wire::{Given, Stream, Wire, WireError};
-use crate::rows::{PATIENCE, Place, RowsError, TextRow, quote};
+use crate::rows::{Net, PATIENCE, Place, RowsError, SecretUrl, TextRow, quote};
 use crate::secret::{decoded, mysql_password, without_password};
 
 /// Where a server is if nobody says, as its own clients know it.
@@ -22,10 +22,14 @@ pub struct Connection {
     pub(super) wire: Wire,
     /// Where it leads, without a password.
     pub(super) url: String,
+    /// Where it leads, as it was given.
+    pub(super) secret: SecretUrl,
     /// The database that it is about.
     pub(super) database: String,
     /// The transaction that was begun.
     pub(super) xact: String,
+    /// What its temporary table holds.
+    pub(super) net: Net,
 }
 
 impl fmt::Debug for Connection {
@@ -165,8 +169,10 @@ impl Connection {
         let mut connection = Self {
             wire,
             url: kept.clone(),
+            secret: SecretUrl(url.to_owned()),
             database: address.database,
             xact: String::new(),
+            net: None,
         };
         connection.set_modes()?;
         Ok(connection)

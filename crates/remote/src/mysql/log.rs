@@ -90,14 +90,15 @@ impl Connection {
     }
 
     fn change_of(&mut self, table: &Table, xact: &str) -> Result<TableChange, RowsError> {
-        let net = self.net_by_key(table, xact);
+        let lines = self.lines(table, xact)?;
         let found = self.question(&format!(
             "SELECT SUM(CASE WHEN went IS NULL THEN n ELSE 0 END), SUM(CASE WHEN went IS NOT NULL AND came IS NOT NULL THEN n ELSE 0 END),
-                    SUM(CASE WHEN came IS NULL THEN n ELSE 0 END), COUNT(*) FROM ({net}) net"
+                    SUM(CASE WHEN came IS NULL THEN n ELSE 0 END), COUNT(*) FROM ({lines}) net"
         ))?;
         let row: [String; 4] = texts(found.into_iter().next().unwrap_or_default());
         let [new, changed, gone, lines] = row.map(|it| it.parse::<u64>().unwrap_or_default());
         let rows = if lines <= ROWS_MAX as u64 {
+            let net = self.net_by_key(table, xact)?;
             let found = self.question(&format!("SELECT k FROM ({net}) net ORDER BY k"))?;
             Some(found.into_iter().flatten().flatten().collect())
         } else {
@@ -113,50 +114,104 @@ impl Connection {
     }
 
     /// Writes the query for what a transaction did to each row of a table: `k`, `went`, `came`, `n`.
-    pub(super) fn net_by_key(&self, table: &Table, xact: &str) -> String {
+    pub(super) fn net_by_key(&mut self, table: &Table, xact: &str) -> Result<String, RowsError> {
+        let (log, lines) = (self.own("log"), self.lines(table, xact)?);
+        let key = match key_places(table) {
+            None => "LEFT(SHA2(COALESCE(w.went, c.came), 256), 16)".to_owned(),
+            Some(places) => {
+                let name = |text: &str| {
+                    let each = places
+                        .iter()
+                        .map(|index| format!("JSON_VALUE({text}, '$[{index}]')"));
+                    let each: Vec<String> = each.collect();
+                    format!("LEFT(CONCAT_WS(',', {}), 3000)", each.join(", "))
+                };
+                if places.iter().any(|index| is_text(table, *index)) {
+                    // Its letters may have changed to others that are the same to the server: either way it has one name.
+                    format!(
+                        "LEAST({}, {})",
+                        name("COALESCE(w.went, c.came)"),
+                        name("COALESCE(c.came, w.went)")
+                    )
+                } else {
+                    name("COALESCE(w.went, c.came)")
+                }
+            }
+        };
+        Ok(format!(
+            "SELECT {key} AS k, w.went, c.came, net.n FROM ({lines}) net
+             LEFT JOIN {log} w ON w.place = net.went LEFT JOIN {log} c ON c.place = net.came"
+        ))
+    }
+
+    /// Tells whether a transaction wrote each row of a table once: then nothing has to be struck out.
+    fn is_simple(&mut self, table: &Table, xact: &str) -> Result<bool, RowsError> {
+        let Some(places) = key_places(table) else {
+            return Ok(false);
+        };
+        let key = |text: &str| {
+            let each = places.iter().map(|index| same(table, *index, text));
+            let each: Vec<String> = each.collect();
+            format!("UNHEX(SHA2(CONCAT_WS(',', {}), 256))", each.join(", "))
+        };
+        let found = self.question(&format!(
+            "SELECT COUNT(*) = COUNT(DISTINCT {}) AND COALESCE(SUM(NOT ({} <=> {})), 0) = 0 FROM {}
+             WHERE xact = {} AND relation = {}",
+            key("COALESCE(went, came)"),
+            key("COALESCE(went, came)"),
+            key("COALESCE(came, went)"),
+            self.own("log"),
+            number(xact),
+            table.relation
+        ))?;
+        Ok(found.into_iter().flatten().flatten().next().as_deref() == Some("1"))
+    }
+
+    /// Writes the query for where the log has each row as it was and as it is: `went`, `came`, `n`. Only digests and numbers
+    /// are sorted, the texts themselves stay where they are: to group texts costs the server ten times as much.
+    fn lines(&mut self, table: &Table, xact: &str) -> Result<String, RowsError> {
+        let is_simple = self.is_simple(table, xact)?;
         let (log, relation, xact) = (self.own("log"), table.relation, number(xact));
+        if is_simple {
+            return Ok(format!(
+                "SELECT IF(went IS NULL, NULL, place) AS went, IF(came IS NULL, NULL, place) AS came, 1 AS n FROM {log}
+                 WHERE xact = {xact} AND relation = {relation} AND NOT (went <=> came)"
+            ));
+        }
+        let places = key_places(table);
         let side = |column: &str, n: i8| {
+            let key = match &places {
+                None => "''".to_owned(),
+                Some(places) => {
+                    let each = places.iter().map(|index| same(table, *index, column));
+                    let each: Vec<String> = each.collect();
+                    format!("UNHEX(SHA2(CONCAT_WS(',', {}), 256))", each.join(", "))
+                }
+            };
             format!(
-                "SELECT {column} AS img, {n} AS n FROM {log} WHERE xact = {xact} AND relation = {relation} AND {column} IS NOT NULL"
+                "SELECT UNHEX(SHA2({column}, 256)) AS h, {key} AS kh, {n} AS n, place FROM {log}
+                 WHERE xact = {xact} AND relation = {relation} AND {column} IS NOT NULL"
             )
         };
-        let net = format!(
-            "SELECT SHA2(img, 256) AS h, MAX(img) AS img, SUM(n) AS n FROM ({} UNION ALL {}) each_side GROUP BY h HAVING SUM(n) <> 0",
+        let struck = format!(
+            "SELECT SQL_BIG_RESULT MIN(kh) AS kh, SUM(n) AS n, MIN(CASE WHEN n > 0 THEN place END) AS went,
+                    MIN(CASE WHEN n < 0 THEN place END) AS came
+             FROM ({} UNION ALL {}) each_side GROUP BY h HAVING SUM(n) <> 0",
             side("went", 1),
             side("came", -1)
         );
-        if table.key.is_empty() || table.changed.is_some() {
-            return format!(
-                "SELECT LEFT(h, 16) AS k, CASE WHEN n > 0 THEN img END AS went, CASE WHEN n < 0 THEN img END AS came, ABS(n) AS n FROM ({net}) net"
-            );
+        let (went, came) = (
+            "CASE WHEN n > 0 THEN went END",
+            "CASE WHEN n < 0 THEN came END",
+        );
+        if places.is_none() {
+            return Ok(format!(
+                "SELECT {went} AS went, {came} AS came, ABS(n) AS n FROM ({struck}) struck"
+            ));
         }
-        let places: Vec<usize> = table
-            .key
-            .iter()
-            .filter_map(|key| place(table, key))
-            .collect();
-        let texts = places
-            .iter()
-            .map(|index| format!("JSON_VALUE(img, '$[{index}]')"));
-        let texts: Vec<String> = texts.collect();
-        // Letters that are the same to a key are the same here.
-        let sames = places.iter().filter_map(|index| {
-            let value = table.values.get(*index)?;
-            let typed = field(value, *index, "img");
-            let is_text = value.write.contains("COLLATE");
-            Some(if is_text {
-                format!("COALESCE(HEX(WEIGHT_STRING({typed})), '')")
-            } else {
-                format!("COALESCE(JSON_VALUE(img, '$[{index}]'), '')")
-            })
-        });
-        let sames: Vec<String> = sames.collect();
-        format!(
-            "SELECT MIN(k) AS k, MAX(CASE WHEN n > 0 THEN img END) AS went, MAX(CASE WHEN n < 0 THEN img END) AS came, 1 AS n
-             FROM (SELECT img, n, LEFT(CONCAT_WS(',', {}), 3000) AS k, SHA2(CONCAT_WS(',', {}), 256) AS h FROM ({net}) net) keyed GROUP BY h",
-            texts.join(", "),
-            sames.join(", ")
-        )
+        Ok(format!(
+            "SELECT SQL_BIG_RESULT MIN({went}) AS went, MIN({came}) AS came, 1 AS n FROM ({struck}) struck GROUP BY kh"
+        ))
     }
 
     /// Lists the transactions that no operation stands for, the oldest first.
@@ -164,9 +219,10 @@ impl Connection {
         let (log, marker) = (self.own("log"), self.own("marker"));
         let rows = self.question(&format!(
             "SELECT l.xact, MAX(l.operation), COALESCE(MAX(l.agent), CONCAT(SUBSTRING_INDEX(MAX(l.role), '@', 1), '/', MAX(l.connection)))
-             FROM {log} l WHERE NOT EXISTS (SELECT 1 FROM {marker} m WHERE m.started = l.xact AND m.taken IS NULL)
-               AND NOT EXISTS (SELECT 1 FROM {marker} m WHERE m.taken = l.xact)
-             GROUP BY l.xact ORDER BY MAX(l.place) LIMIT {MANY}"
+             FROM (SELECT x.xact FROM (SELECT DISTINCT xact FROM {log}) x
+                   WHERE NOT EXISTS (SELECT 1 FROM {marker} m WHERE m.started = x.xact AND m.taken IS NULL)
+                     AND NOT EXISTS (SELECT 1 FROM {marker} m WHERE m.taken = x.xact)) free
+             STRAIGHT_JOIN {log} l ON l.xact = free.xact GROUP BY l.xact ORDER BY MAX(l.place) LIMIT {MANY}"
         ))?;
         let mut found = Vec::new();
         for row in rows {
@@ -199,6 +255,32 @@ impl Connection {
         }
         self.tell("SET @backout_covering = NULL")?;
         Ok(gone.and_then(|it| it.parse().ok()).unwrap_or_default())
+    }
+}
+
+/// Finds the columns of the key in a row; none if rows are not told by a key.
+fn key_places(table: &Table) -> Option<Vec<usize>> {
+    if table.key.is_empty() || table.changed.is_some() {
+        return None;
+    }
+    let places = table.key.iter().filter_map(|key| place(table, key));
+    Some(places.collect())
+}
+
+/// Tells whether a column holds text, of which several spellings may be the same to a key.
+fn is_text(table: &Table, index: usize) -> bool {
+    let value = table.values.get(index);
+    value.is_some_and(|it| it.write.contains("COLLATE"))
+}
+
+/// Writes what is equal if two values of a column are the same to a key.
+fn same(table: &Table, index: usize, text: &str) -> String {
+    match table.values.get(index) {
+        Some(value) if is_text(table, index) => {
+            let typed = field(value, index, text);
+            format!("COALESCE(HEX(WEIGHT_STRING({typed})), '')")
+        }
+        _ => format!("COALESCE(JSON_VALUE({text}, '$[{index}]'), '')"),
     }
 }
 

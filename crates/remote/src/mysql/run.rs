@@ -120,7 +120,7 @@ impl Connection {
     fn is_overtaken(&mut self, xact: &str) -> Result<bool, RowsError> {
         let (log, marker, xact) = (self.own("log"), self.own("marker"), number(xact));
         let found = self.value(&format!(
-            "SELECT COUNT(*) FROM (SELECT DISTINCT l.xact FROM {log} l WHERE l.xact <> {xact}
+            "SELECT COUNT(*) FROM (SELECT l.xact FROM (SELECT DISTINCT xact FROM {log}) l WHERE l.xact <> {xact}
                  AND NOT EXISTS (SELECT 1 FROM {marker} m WHERE m.started = l.xact AND m.taken IS NULL)
                  AND NOT EXISTS (SELECT 1 FROM {marker} m WHERE m.taken = l.xact)) t
              JOIN {log} theirs ON theirs.xact = t.xact

@@ -6,10 +6,10 @@ use super::catalog::in_schema;
 use super::columns::image;
 use super::connection::{Connection, name};
 use super::log::number;
-use super::undo::{NET_TABLE, column_of};
+use super::undo::{NET_TABLE, column_of, counting};
 use crate::rows::{
-    Answers, Body, Changed, Database, Enrolled, Foreign, Kind, Place, Reference, RowsError, Server,
-    Stills, Table, TextRow, Way, quote,
+    Answers, Body, Changed, Database, Enrolled, Foreign, Interrupt, Kind, Net, PATIENCE, Place,
+    Reference, RowsError, Server, Stills, Table, TextRow, Way, quote,
 };
 
 impl Database for Connection {
@@ -68,6 +68,20 @@ impl Server for Connection {
 
     fn ask(&mut self, sql: &str) -> Result<Vec<TextRow>, RowsError> {
         self.question(sql)
+    }
+
+    fn interrupter(&mut self) -> Result<Interrupt, RowsError> {
+        let number = self.value("SELECT CONNECTION_ID()")?;
+        let kill = format!(
+            "KILL QUERY {}",
+            super::log::number(&number.unwrap_or_default())
+        );
+        let url = self.secret.0.clone();
+        Ok(Box::new(move || {
+            if let Ok(mut other) = Self::open(&url, PATIENCE) {
+                let _told = other.tell(&kill);
+            }
+        }))
     }
 
     fn set_exact(&mut self) -> Result<(), RowsError> {
@@ -142,17 +156,25 @@ impl Server for Connection {
         self.logged_changes(xact)
     }
 
+    fn net(&mut self) -> &mut Net {
+        &mut self.net
+    }
+
     fn make_net(&mut self) -> Result<(), RowsError> {
         self.tell("DROP TEMPORARY TABLE IF EXISTS backout_net")?;
         self.tell(NET_TABLE)
     }
 
     fn fill_net(&mut self, table: &Table, xact: &str) -> Result<(), RowsError> {
-        let net = self.net_by_key(table, xact);
+        let net = self.net_by_key(table, xact)?;
         self.tell(&format!(
             "INSERT INTO backout_net (relation, k, went, came, n) SELECT {}, k, went, came, n FROM ({net}) net",
             table.relation
         ))
+    }
+
+    fn count_states(&mut self, table: &Table) -> Result<Vec<TextRow>, RowsError> {
+        self.question(&counting(table))
     }
 
     fn look_at(&mut self, table: &Table, locks: bool) -> Result<(), RowsError> {
@@ -212,6 +234,10 @@ impl Server for Connection {
             let column = table.columns.get(index);
             format!("{row}.{}", column.map_or("", String::as_str))
         })
+    }
+
+    fn digest(table: &Table, row: &str) -> String {
+        format!("LEFT(SHA2({}, 256), 16)", Self::image(table, row))
     }
 
     fn parsed(_table: &Table, text: &str) -> String {

@@ -8,13 +8,8 @@ use crate::rows::{RowsError, Server as _, Table, Way, on_key};
 /// The temporary table of `rows::Server`.
 pub(super) const NET_TABLE: &str = "
     CREATE TEMPORARY TABLE backout_net (relation INT UNSIGNED NOT NULL, k VARCHAR(3000) NOT NULL, went LONGTEXT, came LONGTEXT,
-        n BIGINT NOT NULL, present LONGTEXT, state CHAR(1), take TINYINT NOT NULL DEFAULT 0, why TEXT, KEY (relation, k(100)))
+        n BIGINT NOT NULL, there BIGINT, present LONGTEXT, state CHAR(1), take TINYINT NOT NULL DEFAULT 0, why TEXT, KEY (relation, k(100)))
         ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
-
-/// What names a row without a key.
-fn digest(table: &Table, row: &str) -> String {
-    format!("LEFT(SHA2({}, 256), 16)", Connection::image(table, row))
-}
 
 impl Connection {
     /// Finds out what the rows of a table are now.
@@ -24,25 +19,23 @@ impl Connection {
             return self.look_at_bag(table, locks);
         }
         let on = on_key::<Self>(table, "t", "COALESCE(n.went, n.came)");
-        let joined = format!("backout_net n STRAIGHT_JOIN {sql} t ON {on}");
         if locks {
             self.tell(&format!(
-                "SELECT 1 FROM {joined} WHERE n.relation = {relation} ORDER BY n.k FOR UPDATE"
+                "SELECT 1 FROM backout_net n STRAIGHT_JOIN {sql} t ON {on} WHERE n.relation = {relation} ORDER BY n.k FOR UPDATE"
             ))?;
         }
+        let now = now(table);
         self.tell(&format!(
-            "UPDATE {joined} SET n.present = {} WHERE n.relation = {relation}",
-            Self::image(table, "t")
-        ))?;
-        self.tell(&format!(
-            "UPDATE backout_net SET state = CASE WHEN present <=> came THEN 'a' WHEN present <=> went THEN 'b' ELSE 'o' END
-             WHERE relation = {relation}"
+            "UPDATE backout_net n LEFT JOIN {sql} t ON {on} SET n.present = {now},
+               n.state = CASE WHEN {now} <=> n.came THEN 'a' WHEN {now} <=> n.went THEN 'b' ELSE 'o' END
+             WHERE n.relation = {relation}"
         ))
     }
 
     /// The same for a table without a key: of equal rows any will do; which one it was nobody can tell.
     fn look_at_bag(&mut self, table: &Table, locks: bool) -> Result<(), RowsError> {
-        let (sql, relation, digest) = (&table.sql, table.relation, digest(table, "t"));
+        let (sql, relation) = (&table.sql, table.relation);
+        let digest = Self::digest(table, "t");
         if locks {
             self.tell(&format!(
                 "SELECT 1 FROM {sql} t WHERE {digest} IN (SELECT k FROM backout_net WHERE relation = {relation} AND came IS NOT NULL) FOR UPDATE"
@@ -50,7 +43,7 @@ impl Connection {
         }
         self.tell(&format!(
             "UPDATE backout_net n LEFT JOIN (SELECT {digest} AS k, COUNT(*) AS c FROM {sql} t GROUP BY 1) f ON f.k = n.k
-             SET n.present = CASE WHEN f.c > 0 THEN n.came END, n.state = CASE WHEN n.came IS NULL OR f.c >= n.n THEN 'a'
+             SET n.there = COALESCE(f.c, 0), n.present = CASE WHEN f.c > 0 THEN n.came END, n.state = CASE WHEN n.came IS NULL OR f.c >= n.n THEN 'a'
                WHEN COALESCE(f.c, 0) = 0 THEN 'b' ELSE 'o' END WHERE n.relation = {relation}"
         ))
     }
@@ -59,13 +52,19 @@ impl Connection {
     pub(super) fn take_away(&mut self, table: &Table, way: Way) -> Result<(), RowsError> {
         let (sql, relation) = (&table.sql, table.relation);
         if table.key.is_empty() {
+            // Where all that are equal go they go together; of the others some stay, and the server counts for one at a time.
+            let goes = format!("n.relation = {relation} AND n.take AND n.came IS NOT NULL");
+            self.tell(&format!(
+                "DELETE t FROM {sql} t JOIN backout_net n ON n.k = {} WHERE {goes} AND n.there <= n.n",
+                Self::digest(table, "t")
+            ))?;
             let rows = self.question(&format!(
-                "SELECT k, n FROM backout_net WHERE relation = {relation} AND take AND came IS NOT NULL"
+                "SELECT n.k, n.n FROM backout_net n WHERE {goes} AND n.there > n.n"
             ))?;
             for row in rows {
                 let [key, count] = texts(row);
                 // With a limit the server takes no other name for the table.
-                let digest = digest(table, sql);
+                let digest = Self::digest(table, sql);
                 self.tell(&format!(
                     "DELETE FROM {sql} WHERE {digest} = '{key}' LIMIT {count}"
                 ))?;
@@ -155,6 +154,24 @@ impl Connection {
         let names = rows.into_iter().flatten().flatten();
         Ok(names.filter(|it| !super::enroll::is_ours(it)).collect())
     }
+}
+
+/// Writes the text of a row as it is now, of a table beside `backout_net n`; NULL if it is not there.
+fn now(table: &Table) -> String {
+    let key = table.key.first().map_or("", String::as_str);
+    let image = Connection::image(table, "t");
+    format!("IF(t.{key} IS NULL, NULL, {image})")
+}
+
+/// Writes what counts the rows that are as after, as before, otherwise.
+pub(super) fn counting(table: &Table) -> String {
+    let (sql, relation, now) = (&table.sql, table.relation, now(table));
+    let on = on_key::<Connection>(table, "t", "COALESCE(n.went, n.came)");
+    format!(
+        "SELECT SUM(state = 'a'), SUM(state = 'b'), SUM(state = 'o') FROM (
+           SELECT CASE WHEN {now} <=> n.came THEN 'a' WHEN {now} <=> n.went THEN 'b' ELSE 'o' END AS state
+           FROM backout_net n LEFT JOIN {sql} t ON {on} WHERE n.relation = {relation}) each_row"
+    )
 }
 
 /// Writes a column of the text of a row.

@@ -43,6 +43,13 @@ impl Connection {
         self.run("BEGIN; SELECT set_config('backout.covering', 'on', true)")?;
         let sql = "DELETE FROM backout.log WHERE xact IN (SELECT xact FROM backout.marker WHERE operation = ANY($1))";
         let rows = self.client.execute(sql, &[&operations])?;
+        // Values of columns that went are kept under the number of the transaction.
+        let sql = "SELECT relname::text FROM pg_class c, backout.marker m WHERE c.relnamespace = 'backout'::regnamespace AND c.relkind = 'r'
+                     AND starts_with(c.relname, 'kept_' || m.xact || '_') AND m.operation = ANY($1)";
+        for row in self.client.query(sql, &[&operations])? {
+            let kept: String = row.get(0);
+            self.run(&format!("DROP TABLE backout.{kept}"))?;
+        }
         let sql = "DELETE FROM backout.transaction WHERE xact IN (SELECT xact FROM backout.marker WHERE operation = ANY($1))";
         self.client.execute(sql, &[&operations])?;
         let sql = "DELETE FROM backout.marker WHERE operation = ANY($1)";

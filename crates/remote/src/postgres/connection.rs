@@ -8,7 +8,7 @@ use postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::with_cause;
-use crate::rows::{PATIENCE, Place, RowsError, SchemaChange};
+use crate::rows::{Net, PATIENCE, Place, RowsError, SchemaChange};
 use crate::secret::{Login, pgpass, without_password};
 
 /// Where a server is if nobody says, as its own clients know it.
@@ -21,6 +21,12 @@ pub struct Connection {
     pub(super) url: String,
     /// What the statements of this transaction changed in the schema.
     pub(super) schema: Vec<SchemaChange>,
+    /// Whether whoever tells the server to stop has to do so encrypted.
+    pub(super) is_encrypted: bool,
+    /// What is worth knowing of what it did to the schema.
+    pub(super) notes: Vec<String>,
+    /// What its temporary table holds.
+    pub(super) net: Net,
 }
 
 impl fmt::Debug for Connection {
@@ -50,12 +56,13 @@ impl Connection {
             .get_hosts()
             .iter()
             .all(|host| matches!(host, Host::Unix(_)));
-        let connected = if is_local || config.get_ssl_mode() == SslMode::Disable {
-            config.connect(NoTls)
-        } else {
+        let is_encrypted = !is_local && config.get_ssl_mode() != SslMode::Disable;
+        let connected = if is_encrypted {
             config.connect(MakeRustlsConnect::new(
                 crate::tls::config("PGSSLROOTCERT").map_err(RowsError::Tls)?,
             ))
+        } else {
+            config.connect(NoTls)
         };
         let client = connected.map_err(|error| {
             let mut why = match error.as_db_error() {
@@ -73,6 +80,9 @@ impl Connection {
             client,
             url,
             schema,
+            is_encrypted,
+            notes: Vec::new(),
+            net: None,
         })
     }
 

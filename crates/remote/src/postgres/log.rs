@@ -16,8 +16,11 @@ const TABLE: &str = "
         WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = ''),
       (SELECT coalesce(array_agg(quote_ident(attname) ORDER BY attnum), '{}') FROM pg_attribute
         WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attidentity <> 'a'),
-      NOT EXISTS (SELECT FROM backout.log l JOIN backout.shape s ON s.id = l.shape
-        WHERE l.xact = $2::text::xid8 AND l.relation = c.oid AND s.columns <> backout.columns_of(c.oid))
+      -- A column that went and came back has another number, and is the same one if it stands where it stood.
+      NOT EXISTS (SELECT FROM backout.shape s,
+          (SELECT regexp_replace(backout.columns_of(c.oid), '(^|, )[0-9]+ ', '\\1', 'g') AS columns OFFSET 0) now
+        WHERE s.relation = c.oid AND regexp_replace(s.columns, '(^|, )[0-9]+ ', '\\1', 'g') <> now.columns
+          AND s.id IN (SELECT l.shape FROM backout.log l WHERE l.xact = $2::text::xid8 AND l.relation = c.oid))
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
 
 /// The rows that a transaction took from a table (`n` above zero) and brought to it (below). `$1` is it, `$2` the table.
@@ -30,8 +33,10 @@ const NET: &str = "
         WHERE xact = $1::text::xid8 AND relation = $2 AND after IS NOT NULL
     ) each GROUP BY row HAVING sum(n) <> 0";
 
-/// What names a row without a key.
-const DIGEST: &str = "left(encode(sha256(convert_to(row, 'UTF8')), 'hex'), 16)";
+/// Writes what names a row without a key.
+pub(super) fn digest(row: &str) -> String {
+    format!("left(encode(sha256(convert_to({row}, 'UTF8')), 'hex'), 16)")
+}
 
 impl Connection {
     /// Lists the tables that a transaction changed, the first one first.
@@ -99,8 +104,9 @@ impl Connection {
 /// Writes the query for what a transaction did to each row of a table: `key`, `went`, `came`, `n`.
 pub(super) fn net_by_key(table: &Table) -> String {
     if table.key.is_empty() || table.changed.is_some() {
+        let digest = digest("row");
         return format!(
-            "SELECT {DIGEST} AS key, CASE WHEN n > 0 THEN row END AS went, CASE WHEN n < 0 THEN row END AS came, abs(n) AS n
+            "SELECT {digest} AS key, CASE WHEN n > 0 THEN row END AS went, CASE WHEN n < 0 THEN row END AS came, abs(n) AS n
              FROM ({NET}) net"
         );
     }

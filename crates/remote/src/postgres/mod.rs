@@ -9,7 +9,9 @@
 //! It relies on the server to commit a transaction whole or not at all. What it has in common with other servers is in `rows`.
 
 mod adopt;
+mod alter;
 mod connection;
+mod definition;
 mod enroll;
 mod error;
 mod log;

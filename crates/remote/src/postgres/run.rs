@@ -217,12 +217,18 @@ impl Connection {
         let is_same = |it: &SchemaChange| {
             it.kind == change.kind && it.relation == change.relation && it.came && !change.came
         };
-        if change.kind == SchemaKind::Column {
+        let is_of_table = |it: &SchemaChange| it.kind == SchemaKind::Table && it.came;
+        let is_altered =
+            change.kind == SchemaKind::Altered && self.schema.get(earlier).is_some_and(is_of_table);
+        if change.kind == SchemaKind::Column || is_altered {
             // It is a part of the table that came.
             let sql = "SELECT backout.columns_of($1)";
             let columns = self.client.query_one(sql, &[&change.relation])?.get(0);
             if let Some(table) = self.schema.get_mut(earlier) {
                 table.text = columns;
+                if let (true, Some(name)) = (is_altered, change.names.first()) {
+                    table.name.clone_from(name);
+                }
             }
         } else if self.schema.get(earlier).is_some_and(is_same) {
             self.schema.remove(earlier);
@@ -254,11 +260,11 @@ impl Connection {
         let of_columns = self
             .schema
             .iter()
-            .filter(|it| it.kind == SchemaKind::Column);
+            .filter(|it| matches!(it.kind, SchemaKind::Column | SchemaKind::Altered));
         let tables: Vec<u32> = of_columns.map(|it| it.relation).collect();
         let sql = "SELECT EXISTS (SELECT FROM backout.log WHERE xact = $1::text::xid8 AND relation = ANY($2))";
         if !tables.is_empty() && self.client.query_one(sql, &[&xact, &tables])?.get(0) {
-            let why = "a table gets a column and other rows at once: do that in two operations, so that each can be taken back";
+            let why = "a table gets another column, or another definition, and other rows at once: do that in two operations, so that each can be taken back";
             return Err(RowsError::NotUndoable(why.to_owned()));
         }
         // To bring a table again locks it, and those that it refers to, while their rows have to be looked at.

@@ -4,6 +4,7 @@
 //!   references to other tables, which would bind those. They are put on again when it comes back.
 //! - An index or a view is made again from the text that the server has of it.
 //! - A column that came goes, unless rows have values in it by now.
+//! - What else an `ALTER TABLE` does is in `alter.rs`.
 //!
 //! What a statement did is asked of the server: what is there now and was not before, or the other way round. To know what a
 //! `DROP` takes, it is run, looked at and rolled back; then the tables are set aside instead.
@@ -67,7 +68,7 @@ impl There {
     fn is(&self, kind: SchemaKind) -> bool {
         self.kind
             == match kind {
-                SchemaKind::Table | SchemaKind::Column => "r",
+                SchemaKind::Table | SchemaKind::Column | SchemaKind::Altered => "r",
                 SchemaKind::Index => "i",
                 SchemaKind::View => "v",
             }
@@ -104,8 +105,17 @@ pub(super) fn kind_of(statement: &Statement<'_>) -> Option<(SchemaKind, bool)> {
             let each = statement.names.iter();
             each.filter(|it| it.eq_ignore_ascii_case(word)).count()
         };
-        let adds = count("ADD") > 0 && count("ALTER") == 1 && !MORE.iter().any(|it| has(it));
-        return (second == "TABLE" && adds).then_some((SchemaKind::Column, true));
+        let of_constraint = ["CONSTRAINT", "FOREIGN", "PRIMARY", "EXCLUDE"];
+        let adds = count("ADD") > 0
+            && count("ALTER") == 1
+            && !MORE.iter().any(|it| has(it))
+            && !of_constraint.iter().any(|it| has(it));
+        let known = if adds {
+            Some((SchemaKind::Column, true))
+        } else {
+            super::alter::is_known(statement).then_some((SchemaKind::Altered, false))
+        };
+        return known.filter(|_| second == "TABLE");
     }
     let mut known = KNOWN.iter();
     let found = known.find(|(verb, noun, _)| *verb == first && *noun == second);
@@ -121,6 +131,11 @@ impl Connection {
         (kind, came): (SchemaKind, bool),
         xact: &str,
     ) -> Result<Vec<SchemaChange>, RowsError> {
+        if kind == SchemaKind::Altered {
+            let done = self.run_alter(statement)?;
+            self.is_all_told(&done, xact)?;
+            return Ok(done);
+        }
         let before = self.there()?;
         self.run("SAVEPOINT backout_schema")?;
         self.run(statement.text)?;
@@ -204,7 +219,7 @@ impl Connection {
             return no("what it changed is not there");
         };
         let text = match kind {
-            SchemaKind::Table | SchemaKind::Column => {
+            SchemaKind::Table | SchemaKind::Column | SchemaKind::Altered => {
                 let sql = "SELECT EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE inhrelid = $1 OR inhparent = $1)";
                 if self.client.query_one(sql, &[&oid])?.get(0) {
                     return no(
@@ -320,6 +335,7 @@ impl Connection {
                 }
             }
             (SchemaKind::Column, came) => self.column_state(change, came, same)?,
+            (SchemaKind::Altered, _) => self.alter_state(change)?,
         })
     }
 
@@ -419,6 +435,7 @@ impl Connection {
                 ))?;
                 self.set_exact()?;
             }
+            (SchemaKind::Altered, _) => done = self.alter_back(change)?,
         }
         self.run("SELECT pg_catalog.set_config('backout.covering', '', true)")?;
         Ok(done)
@@ -452,6 +469,6 @@ impl Connection {
 }
 
 /// Writes a name as SQL.
-fn ident(name: &str) -> String {
+pub(super) fn ident(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

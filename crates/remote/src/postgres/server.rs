@@ -6,10 +6,10 @@ use postgres::SimpleQueryMessage;
 
 use super::connection::Connection;
 use super::log::net_by_key;
-use super::undo::{NET_TABLE, coming, going, updating};
+use super::undo::{NET_TABLE, coming, counting, going, updating};
 use crate::rows::{
-    Answers, Body, Changed, Database, Enrolled, Foreign, Kind, Place, Reference, RowsError,
-    SchemaChange, Server, Stills, Table, TextRow, Way, quote,
+    Answers, Body, Changed, Database, Enrolled, Foreign, Interrupt, Kind, Net, Place, Reference,
+    RowsError, SchemaChange, Server, Stills, Table, TextRow, Way, quote,
 };
 
 impl Database for Connection {
@@ -66,6 +66,20 @@ impl Server for Connection {
             }
         }
         Ok(rows)
+    }
+
+    fn interrupter(&mut self) -> Result<Interrupt, RowsError> {
+        let token = self.client.cancel_token();
+        if !self.is_encrypted {
+            return Ok(Box::new(move || {
+                let _told = token.cancel_query(postgres::NoTls);
+            }));
+        }
+        let config = crate::tls::config("PGSSLROOTCERT").map_err(RowsError::Tls)?;
+        let tls = tokio_postgres_rustls::MakeRustlsConnect::new(config);
+        Ok(Box::new(move || {
+            let _told = token.cancel_query(tls.clone());
+        }))
     }
 
     fn set_exact(&mut self) -> Result<(), RowsError> {
@@ -146,6 +160,10 @@ impl Server for Connection {
         self.logged_changes(xact)
     }
 
+    fn net(&mut self) -> &mut Net {
+        &mut self.net
+    }
+
     fn make_net(&mut self) -> Result<(), RowsError> {
         self.run("DROP TABLE IF EXISTS pg_temp.backout_net")?;
         self.run(NET_TABLE)
@@ -158,7 +176,11 @@ impl Server for Connection {
              SELECT $2::oid, key, went, came, n FROM ({net}) net"
         );
         self.client.execute(&sql, &[&xact, &table.relation])?;
-        Ok(())
+        self.run("ANALYZE backout_net")
+    }
+
+    fn count_states(&mut self, table: &Table) -> Result<Vec<TextRow>, RowsError> {
+        self.ask(&counting(table))
     }
 
     fn look_at(&mut self, table: &Table, locks: bool) -> Result<(), RowsError> {
@@ -212,11 +234,17 @@ impl Server for Connection {
     fn undo_notes(&mut self) -> Result<Vec<String>, RowsError> {
         let note = "this role may not keep other triggers from running: they ran once more";
         let is_free = self.may_still_triggers()?;
-        Ok((!is_free).then(|| note.to_owned()).into_iter().collect())
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend((!is_free).then(|| note.to_owned()));
+        Ok(notes)
     }
 
     fn image(_table: &Table, row: &str) -> String {
         format!("({row}.*)::text")
+    }
+
+    fn digest(table: &Table, row: &str) -> String {
+        super::log::digest(&Self::image(table, row))
     }
 
     fn parsed(table: &Table, text: &str) -> String {

@@ -6,14 +6,12 @@ use crate::rows::{RowsError, Server as _, Table, Way, on_key};
 /// The temporary table of `rows::Server`.
 pub(super) const NET_TABLE: &str = "
     CREATE TEMPORARY TABLE backout_net (relation oid NOT NULL, k text NOT NULL, went text, came text, n bigint NOT NULL,
-        present text, state \"char\", take boolean NOT NULL DEFAULT false, why text) ON COMMIT DROP";
+        present text, state \"char\", take boolean NOT NULL DEFAULT false, why text)";
 
 impl Connection {
     /// Finds out what the rows of a table are now.
     pub(super) fn look_at_rows(&mut self, table: &Table, locks: bool) -> Result<(), RowsError> {
-        let relation = table.relation;
-        self.run("ANALYZE backout_net")?;
-        let sql = &table.sql;
+        let (sql, relation) = (&table.sql, table.relation);
         if table.key.is_empty() {
             if locks {
                 self.run(&format!(
@@ -45,6 +43,20 @@ impl Connection {
                  WHEN present IS NOT DISTINCT FROM went THEN 'b' ELSE 'o' END::\"char\" WHERE relation = {relation}"
         ))
     }
+}
+
+/// Writes what counts the rows that are as after, as before, otherwise.
+pub(super) fn counting(table: &Table) -> String {
+    let (sql, relation) = (&table.sql, table.relation);
+    let on = on_key::<Connection>(table, "t", "p.r");
+    format!(
+        "SELECT count(*) FILTER (WHERE now IS NOT DISTINCT FROM came),
+                count(*) FILTER (WHERE now IS DISTINCT FROM came AND now IS NOT DISTINCT FROM went),
+                count(*) FILTER (WHERE now IS DISTINCT FROM came AND now IS DISTINCT FROM went)
+         FROM (SELECT p.went, p.came, CASE WHEN t.tableoid IS NOT NULL THEN (t.*)::text END AS now
+               FROM (SELECT went, came, coalesce(went, came)::{sql} AS r FROM backout_net WHERE relation = {relation} OFFSET 0) p
+               LEFT JOIN ONLY {sql} t ON {on} OFFSET 0) x"
+    )
 }
 
 /// Writes what takes rows away.

@@ -1,13 +1,14 @@
 //! The driver: what is staged is an open transaction, and applying is its commit.
 
 use std::fmt;
-use std::marker::PhantomData;
+use std::sync::Mutex;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{
     Applied, Driver, DriverError, Durability, Examined, How, Outline, Prepared, PreparedUndo,
-    Request, Scope, Staged, State, ValueChange,
+    Request, Scope, Staged, State, ValueChange, Watch,
 };
 use backout_model::{
     Armed, Completion, DriverName, Effect, JsonText, Key, OperationId, OperationKind, OutcomeKind,
@@ -20,13 +21,31 @@ use super::error::RowsError;
 use super::request::{Act, RowsRequest, SecretUrl};
 use super::schema;
 use super::server::Server;
-use super::undo::{look, take_back, targets};
+use super::undo::{SeenTable, fill, look, take_back, targets};
 
 /// How long a transaction whose client is gone may take to end.
 const END_WAIT: Duration = Duration::from_secs(10);
 
+/// How often it is asked whether somebody wants it to stop.
+const LISTENS: Duration = Duration::from_millis(50);
+
+/// How long a connection is kept that holds what a large transaction changed.
+const KEPT_FOR: Duration = Duration::from_mins(1);
+
 /// The driver of all enrolled databases of one kind of server.
-pub struct RowsDriver<S>(PhantomData<fn() -> S>);
+pub struct RowsDriver<S> {
+    kept: Mutex<Option<Kept<S>>>,
+    watch: Watch,
+}
+
+/// A connection whose temporary table holds what a large transaction changed: a plan and the undo that follows it look at the
+/// same rows, and what the transaction did to them stays what it is.
+struct Kept<S> {
+    server: S,
+    database: String,
+    xact: String,
+    since: Instant,
+}
 
 impl<S> fmt::Debug for RowsDriver<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,7 +55,8 @@ impl<S> fmt::Debug for RowsDriver<S> {
 
 impl<S> Default for RowsDriver<S> {
     fn default() -> Self {
-        Self(PhantomData)
+        let (kept, watch) = (Mutex::new(None), Watch::default());
+        Self { kept, watch }
     }
 }
 
@@ -90,10 +110,36 @@ enum Ended {
 
 impl<S: Server> RowsDriver<S> {
     /// Connects to the database of a recipe, with settings under which rows read as the log has them.
-    fn connect(body: &Body) -> Result<S, RowsError> {
+    fn connect(&self, body: &Body) -> Result<S, RowsError> {
+        let kept = self.kept.lock().ok().and_then(|mut kept| kept.take());
+        let is_it = |it: &Kept<S>| {
+            it.database == body.place.id && it.xact == body.xact && it.since.elapsed() < KEPT_FOR
+        };
+        if let Some(mut kept) = kept.filter(is_it)
+            && kept.server.run("ROLLBACK").is_ok()
+        {
+            return Ok(kept.server);
+        }
         let mut connection = S::to(&body.place, None)?;
         connection.set_exact()?;
         Ok(connection)
+    }
+
+    /// Keeps a connection for the next look at the same transaction, if finding out what that did is much work.
+    fn keep(&self, mut server: S, body: &Body, seen: &[SeenTable]) {
+        let is_large = seen.iter().any(|it| it.rows.is_none());
+        // What came back with the schema, and what is in the net of it, goes with this transaction.
+        if !is_large || !body.schema.is_empty() || server.run("ROLLBACK").is_err() {
+            return;
+        }
+        if let Ok(mut kept) = self.kept.lock() {
+            *kept = Some(Kept {
+                server,
+                database: body.place.id.clone(),
+                xact: body.xact.clone(),
+                since: Instant::now(),
+            });
+        }
     }
 
     /// Tells whether an operation's transaction was committed: its marker says so. While the server is still at it, waits.
@@ -129,7 +175,61 @@ impl<S: Server> RowsDriver<S> {
         ))
     }
 
+    /// Does something that the server may take long for. If somebody wants it to stop, the server is told to.
+    fn interruptible<T>(
+        &self,
+        server: &mut S,
+        work: impl FnOnce(&mut S) -> Result<T, RowsError>,
+    ) -> Result<T, RowsError> {
+        let interrupt = server.interrupter()?;
+        let watch = &self.watch;
+        let (over, is_over) = std::sync::mpsc::channel::<()>();
+        let done = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while is_over.recv_timeout(LISTENS) == Err(RecvTimeoutError::Timeout) {
+                    if watch.is_stopped() {
+                        interrupt();
+                    }
+                }
+            });
+            let done = work(server);
+            drop(over);
+            done
+        });
+        match done {
+            Err(error) if error.is_interrupted() && watch.is_stopped() => Err(RowsError::Stopped),
+            done => done,
+        }
+    }
+
+    /// Finds out what an undo of few rows would meet beside the rows themselves: a value that must be unique and is taken, a
+    /// reference. It is tried and rolled back, where nothing but ours notices.
+    fn foresee(
+        connection: &mut S,
+        body: &Body,
+        examined: &mut [Examined],
+    ) -> Result<(), RowsError> {
+        let is_clean = |it: &Examined| !matches!(it.state, State::Other { .. });
+        let is_small =
+            body.schema.is_empty() && body.tables.iter().all(|it| it.change.rows.is_some());
+        if !is_small || !examined.iter().all(is_clean) || !connection.undo_notes()?.is_empty() {
+            return Ok(());
+        }
+        let (outcomes, _) = take_back(connection, body, How::default())?;
+        for outcome in outcomes {
+            let OutcomeKind::Conflict { why } = outcome.kind else {
+                continue;
+            };
+            let mut each = examined.iter_mut();
+            if let Some(found) = each.find(|it| it.target == outcome.target) {
+                found.state = State::Other { why };
+            }
+        }
+        Ok(())
+    }
+
     fn run(
+        &self,
         id: OperationId,
         request: &RowsRequest,
         text: &str,
@@ -138,7 +238,9 @@ impl<S: Server> RowsDriver<S> {
         let url = request.url.as_ref().map(|url| url.0.as_str());
         let mut connection = S::to(&request.place, url)?;
         let xact = connection.begin(id, agent)?;
-        connection.statements(text, &xact, &request.answers)?;
+        self.interruptible(&mut connection, |connection| {
+            connection.statements(text, &xact, &request.answers)
+        })?;
         crash_point("rows.ran");
         let tables = connection.changes(&xact)?;
         let body = Body {
@@ -249,6 +351,10 @@ impl<S: Server> Driver for RowsDriver<S> {
         S::DRIVER
     }
 
+    fn watch(&self) -> Option<&Watch> {
+        Some(&self.watch)
+    }
+
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
         let request: &RowsRequest = request.as_a()?;
         let targets = vec![Self::whole(&request.place)?];
@@ -267,7 +373,7 @@ impl<S: Server> Driver for RowsDriver<S> {
     ) -> Result<Prepared, DriverError> {
         let request: &RowsRequest = request.as_a()?;
         match &request.act {
-            Act::Run { text, agent } => Self::run(id, request, text, agent.as_deref()),
+            Act::Run { text, agent } => self.run(id, request, text, agent.as_deref()),
             Act::Adopt { xact, .. } => Self::adopt(id, request, xact),
         }
     }
@@ -304,7 +410,7 @@ impl<S: Server> Driver for RowsDriver<S> {
         how: How<'_>,
     ) -> Result<PreparedUndo, DriverError> {
         let body = Body::of(&effect.recipe)?;
-        let mut connection = Self::connect(&body)?;
+        let mut connection = self.connect(&body)?;
         let is_there = Self::ended(&mut connection, &body)? == Ended::Committed;
         if is_there && body.is_adopted && how.is_unfinished {
             // It was not ours to begin with: it is taken up another time.
@@ -319,7 +425,9 @@ impl<S: Server> Driver for RowsDriver<S> {
             return Self::nothing(id, &body, targets.map(gone).collect());
         }
         let xact = connection.begin(id, None)?;
-        let (outcomes, schema) = take_back(&mut connection, &body, how)?;
+        let (outcomes, schema) = self.interruptible(&mut connection, |connection| {
+            take_back(connection, &body, how)
+        })?;
         crash_point("rows.taken-back");
         if outcomes.is_empty() && !body.tables.is_empty() && how.only.is_none() {
             let name = body.place.name.clone();
@@ -350,11 +458,15 @@ impl<S: Server> Driver for RowsDriver<S> {
         Ok(Outline::of(Body::of(&effect.recipe)?.targets()?))
     }
 
-    fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
+    fn examine(&self, effect: &Effect, to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
         let body = Body::of(&effect.recipe)?;
-        let mut connection = Self::connect(&body)?;
+        let mut connection = self.connect(&body)?;
         if Self::look_for_mark(&mut connection, &body)? == Ended::RolledBack {
             return Self::as_before(&body);
+        }
+        if body.schema.is_empty() {
+            // Outside of the transaction, so that it outlives it.
+            fill(&mut connection, &body)?;
         }
         connection.run("BEGIN")?;
         let seen = look(&mut connection, &body, false)?;
@@ -387,6 +499,11 @@ impl<S: Server> Driver for RowsDriver<S> {
                 });
             }
         }
+        if !to_the_end {
+            // What cannot be tried is found out by the undo itself.
+            let _foreseen = Self::foresee(&mut connection, &body, &mut examined);
+        }
+        self.keep(connection, &body, &seen);
         let missing = body
             .targets()?
             .into_iter()
@@ -409,13 +526,13 @@ impl<S: Server> Driver for RowsDriver<S> {
 
     fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
         let body = Body::of(&effect.recipe)?;
-        let mut connection = Self::connect(&body)?;
-        connection.run("BEGIN")?;
-        let seen = look(&mut connection, &body, false)?;
         // A table of many rows is told as one, and what is no row has no value.
-        if !body.schema.is_empty() || seen.iter().any(|it| it.rows.is_none()) {
+        if !body.schema.is_empty() || body.tables.iter().any(|it| it.change.rows.is_none()) {
             return Ok(None);
         }
+        let mut connection = self.connect(&body)?;
+        connection.run("BEGIN")?;
+        let seen = look(&mut connection, &body, false)?;
         let all = targets(&seen, &body.place.space());
         let rows = seen.iter().flat_map(|it| it.rows.iter().flatten());
         let few = all.iter().filter(|(_, key, _)| key.is_some());

@@ -69,6 +69,9 @@ pub enum RowsError {
         /// What was tried.
         why: String,
     },
+    /// Somebody wanted it to stop, and the server did.
+    #[error("it was interrupted, and nothing of it happened")]
+    Stopped,
     /// The certificates cannot be read.
     #[error("no encrypted connection can be made: {0}")]
     Tls(String),
@@ -90,6 +93,11 @@ impl RowsError {
         matches!(self, Self::Refused { code, .. } if code.is_empty() || ends(code))
     }
 
+    /// Tells whether the server stopped because it was told to, or cannot go on because of that.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        matches!(self.code(), "57014" | "25P02" | "1317")
+    }
+
     /// Tells whether something that must be unique would not be.
     pub(crate) fn is_twice(&self) -> bool {
         matches!(self.code(), "23505" | "1062")
@@ -107,6 +115,10 @@ impl Fault for RowsError {
 
     fn is_half_done(&self) -> bool {
         matches!(self, Self::InDoubt { .. })
+    }
+
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped)
     }
 
     fn out_of_reach(&self) -> Option<&str> {

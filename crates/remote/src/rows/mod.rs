@@ -24,8 +24,8 @@ pub use self::error::RowsError;
 pub use self::request::{Act, Answer, Answers, RowsRequest, SecretUrl};
 pub use self::schema::{SchemaChange, SchemaKind};
 pub use self::server::{
-    Database, Enrolled, Foreign, PATIENCE, Reference, Server, Stills, Table, TextRow, Uncovered,
-    ValueSql, Way, connect,
+    Database, Enrolled, Foreign, Interrupt, Net, PATIENCE, Reference, Server, Stills, Table,
+    TextRow, Uncovered, ValueSql, Way, connect,
 };
 pub(crate) use self::server::{on_key, quote};
 pub(crate) use self::statements::{Dialect, Statement, split};

@@ -46,6 +46,8 @@ pub enum SchemaKind {
     View,
     /// Columns of a table, which a statement makes.
     Column,
+    /// The definition of a table, before and after; its text holds both.
+    Altered,
 }
 
 impl SchemaChange {

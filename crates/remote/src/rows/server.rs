@@ -122,7 +122,7 @@ pub fn connect(url: &str, within: Duration) -> Result<Box<dyn Database>, RowsErr
 }
 
 /// A table as the server knows it now.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// Its number.
     pub relation: u32,
@@ -199,11 +199,18 @@ pub enum Way {
     Replace,
 }
 
+/// Makes a server stop what a connection is at. If it cannot be told, it goes on.
+pub type Interrupt = Box<dyn Fn() + Send>;
+
+/// What the temporary table holds: the transaction, and its tables as they were when it was filled.
+pub type Net = Option<(String, Vec<Table>)>;
+
 /// A connection to a database, as the driver needs it.
 ///
 /// While rows are looked at, a temporary table `backout_net` holds one line for each: `relation`, `k` (the key), `went` (the row
 /// before), `came` (after), `n` (how many equal ones), `present` (now), `state` (`a`fter, `b`efore, `o`ther, `t`aken), `take`
-/// (whether it goes back) and `why`.
+/// (whether it goes back) and `why`. What it holds of a transaction that was committed stays true, so a second look on the same
+/// connection need not find it out again ([`Server::net`]).
 pub trait Server: Database + Sized + Send + 'static {
     /// The name that recipes bear.
     const DRIVER: DriverName;
@@ -222,6 +229,9 @@ pub trait Server: Database + Sized + Send + 'static {
 
     /// Asks one question.
     fn ask(&mut self, sql: &str) -> Result<Vec<TextRow>, RowsError>;
+
+    /// Gives what makes the server stop what this connection is at, from another thread.
+    fn interrupter(&mut self) -> Result<Interrupt, RowsError>;
 
     /// Lets values be read and written as the log has them.
     fn set_exact(&mut self) -> Result<(), RowsError>;
@@ -268,6 +278,9 @@ pub trait Server: Database + Sized + Send + 'static {
     /// Says what a transaction changed, table by table.
     fn changes(&mut self, xact: &str) -> Result<Vec<Changed>, RowsError>;
 
+    /// Remembers which transaction and tables the temporary table holds.
+    fn net(&mut self) -> &mut Net;
+
     /// Makes the temporary table.
     fn make_net(&mut self) -> Result<(), RowsError>;
 
@@ -276,6 +289,9 @@ pub trait Server: Database + Sized + Send + 'static {
 
     /// Finds out what the rows of a table are now. With `locks`, nobody can change them until this transaction ends.
     fn look_at(&mut self, table: &Table, locks: bool) -> Result<(), RowsError>;
+
+    /// Counts the rows of a table with a key that are as after, as before, otherwise, and writes nothing.
+    fn count_states(&mut self, table: &Table) -> Result<Vec<TextRow>, RowsError>;
 
     /// Keeps the server from doing more than it is told, as far as it can be.
     fn still(&mut self) -> Result<Stills, RowsError>;
@@ -300,6 +316,9 @@ pub trait Server: Database + Sized + Send + 'static {
 
     /// Writes the text of a row of a table.
     fn image(table: &Table, row: &str) -> String;
+
+    /// Writes what names a row of a table without a key.
+    fn digest(table: &Table, row: &str) -> String;
 
     /// Writes what a text of a row is read as before its columns can be named.
     fn parsed(table: &Table, text: &str) -> String;

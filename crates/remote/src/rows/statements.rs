@@ -380,7 +380,8 @@ mod tests {
             "vacuum a",
             "Create type a as (b int)",
             "drop table a cascade",
-            "alter table a drop column b",
+            "alter table a owner to b",
+            "alter table a drop column b cascade",
             "copy a from stdin",
         ] {
             assert!(split(text)[0].refused().is_some(), "{text}");
@@ -388,6 +389,8 @@ mod tests {
         for text in [
             "create unique index on a (b)",
             "alter table a add b int",
+            "alter table a drop column b",
+            "alter table a rename to b",
             "drop view a",
             "ROLLBACK TO SAVEPOINT a",
             "savepoint a",

@@ -8,6 +8,7 @@ use backout_model::OutcomeKind;
 use backout_model::ports::{How, OnConflict, State};
 use backout_model::{Target, TargetOutcome};
 
+use super::TableChange;
 use super::body::Body;
 use super::error::RowsError;
 use super::references::{InTheWay, dangling, in_order};
@@ -37,32 +38,74 @@ pub(super) struct SeenTable {
     pub(super) rows: Option<Vec<SeenRow>>,
 }
 
+/// Fills the temporary table with what a transaction did, unless it holds that already, and gives the tables.
+pub(super) fn fill<S: Server>(server: &mut S, body: &Body) -> Result<Vec<Table>, RowsError> {
+    let mut tables = server.tables(&body.xact)?;
+    tables.retain(|table| known(body, table).is_some());
+    for table in &mut tables {
+        // Whatever it is called now, targets bear the name that it had.
+        if let Some(known) = known(body, table) {
+            table.names = (known.schema.clone(), known.table.clone());
+        }
+    }
+    let holds = Some((body.xact.clone(), tables.clone()));
+    if *server.net() == holds {
+        return Ok(tables);
+    }
+    *server.net() = None;
+    server.make_net()?;
+    for table in &tables {
+        if table.changed.is_some() {
+            let keys = known(body, table).and_then(|it| it.rows.as_deref());
+            put_keys(server, table, keys)?;
+        } else {
+            server.fill_net(table, &body.xact)?;
+        }
+    }
+    *server.net() = holds;
+    Ok(tables)
+}
+
+/// Finds what the recipe says of a table.
+fn known<'b>(body: &'b Body, table: &Table) -> Option<&'b TableChange> {
+    let mut known = body.tables.iter();
+    let known = known.find(|it| it.relation == table.relation);
+    known.map(|it| &it.change)
+}
+
 /// Looks at all rows that a transaction changed. With `locks`, nobody can change them until this transaction ends.
 pub(super) fn look<S: Server>(
     server: &mut S,
     body: &Body,
     locks: bool,
 ) -> Result<Vec<SeenTable>, RowsError> {
-    server.make_net()?;
     let mut seen = Vec::new();
-    for mut table in server.tables(&body.xact)? {
-        let mut known = body.tables.iter();
-        let Some(known) = known.find(|it| it.relation == table.relation) else {
+    for table in fill(server, body)? {
+        let is_whole = known(body, &table).is_some_and(|it| it.rows.is_none());
+        if is_whole && !locks && table.changed.is_none() && !table.key.is_empty() {
+            let counts = states(&server.count_states(&table)?);
+            let rows = None;
+            seen.push(SeenTable {
+                table,
+                counts,
+                rows,
+            });
             continue;
-        };
-        // Whatever it is called now, targets bear the name that it had.
-        table.names = (known.change.schema.clone(), known.change.table.clone());
-        if table.changed.is_some() {
-            put_keys(server, &table, known.change.rows.as_deref())?;
-        } else {
-            server.fill_net(&table, &body.xact)?;
+        }
+        if table.changed.is_none() {
             server.look_at(&table, locks)?;
         }
-        seen.push(seen_table(server, table, known.change.rows.is_none())?);
+        seen.push(seen_table(server, table, is_whole)?);
     }
     // Tables where nothing is different in the end are no targets.
     seen.retain(|it| it.counts.iter().sum::<u64>() > 0);
     Ok(seen)
+}
+
+/// Reads how many rows are as after, as before, otherwise.
+fn states(found: &[TextRow]) -> [u64; 3] {
+    let row = found.first();
+    [number(row, 0), number(row, 1), number(row, 2)]
 }
 
 /// Names the rows of a table that cannot be compared any more.
@@ -94,8 +137,7 @@ fn seen_table<S: Server>(
         "SELECT count(CASE WHEN state = 'a' THEN 1 END), count(CASE WHEN state = 'b' THEN 1 END),
                 count(CASE WHEN state NOT IN ('a', 'b') THEN 1 END) FROM backout_net WHERE relation = {relation}"
     ))?;
-    let row = found.first();
-    let counts = [number(row, 0), number(row, 1), number(row, 2)];
+    let counts = states(&found);
     let rows = if is_whole {
         None
     } else {
@@ -288,18 +330,23 @@ fn set_back<S: Server>(server: &mut S, tables: &[&Table], way: Way) -> Result<()
 fn not_back<S: Server>(server: &mut S, table: &Table) -> Result<Vec<InTheWay>, RowsError> {
     let (only, relation) = (S::only(table), table.relation);
     let image = S::image(table, "t");
-    let is_there = if table.key.is_empty() {
-        format!("(SELECT count(*) FROM {only} t WHERE {image} = x.went) >= x.n")
+    let found = if table.key.is_empty() {
+        // All equal rows are counted at once: a look for each would read the table as often.
+        let digest = S::digest(table, "t");
+        server.ask(&format!(
+            "SELECT x.k FROM backout_net x LEFT JOIN (SELECT {digest} AS k, count(*) AS c FROM {only} t GROUP BY 1) f ON f.k = x.k
+             WHERE x.relation = {relation} AND x.take AND x.went IS NOT NULL AND coalesce(f.c, 0) < x.n"
+        ))?
     } else {
         let on = on_key::<S>(table, "t", "x.r");
-        format!("EXISTS (SELECT 1 FROM {only} t WHERE {on} AND {image} = x.went)")
+        server.ask(&format!(
+            "SELECT k FROM (SELECT k, went, n, {} AS r FROM backout_net
+                            WHERE relation = {relation} AND take AND went IS NOT NULL{}) x
+             WHERE NOT EXISTS (SELECT 1 FROM {only} t WHERE {on} AND {image} = x.went)",
+            S::parsed(table, "went"),
+            S::FENCE
+        ))?
     };
-    let found = server.ask(&format!(
-        "SELECT k FROM (SELECT k, went, n, {} AS r FROM backout_net
-                        WHERE relation = {relation} AND take AND went IS NOT NULL{}) x WHERE NOT {is_there}",
-        S::parsed(table, "went"),
-        S::FENCE
-    ))?;
     let why = "another row has something by now that only one may have, or a trigger made something else of it";
     let keys = found.into_iter().filter_map(|row| row.into_iter().next()?);
     Ok(keys.map(|key| (relation, key, why.to_owned())).collect())
@@ -360,7 +407,7 @@ pub(super) fn targets<'s>(seen: &'s [SeenTable], space: &str) -> Vec<Meant<'s>> 
     for it in seen {
         let (schema, name) = &it.table.names;
         let rows = it.rows.as_ref();
-        let change = super::TableChange {
+        let change = TableChange {
             schema: schema.clone(),
             table: name.clone(),
             counts: [0; 3],
