@@ -17,7 +17,7 @@ export function makeFailed(may) {
   async function open() {
     try {
       const [reply, status] = await Promise.all([get("/v1/failed"), get("/v1/status")]);
-      const waits = status.unfinished.filter((it) => it.status === "interrupted" || it.status === "in-doubt");
+      const waits = [...status.unfinished, ...status.stuck].filter((it) => it.status === "interrupted" || it.status === "in-doubt");
       put(list, reply.failed.length + waits.length === 0 && el("p.empty", {}, "Every undo came through. Nothing waits for you."),
         reply.failed.map((it) => draw(it)), waits.map((it) => drawInterrupted(it, may, open)));
     } catch (error) { put(list, drawError(error)); }

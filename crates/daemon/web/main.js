@@ -66,7 +66,7 @@ async function start() {
       try {
         const status = await get("/v1/status");
         counts.approvals = status.proposals.length;
-        counts.failed = (status.failed?.length ?? 0) + status.unfinished.filter((it) => it.status === "interrupted").length;
+        counts.failed = (status.failed?.length ?? 0) + [...status.unfinished, ...status.stuck].filter((it) => it.status === "interrupted").length;
         drawTabs(route().view, counts);
       } catch { /* The line says that the server is away. */ }
     }, COUNT_WAIT_MS);

@@ -29,7 +29,7 @@ async function server() {
     if (url.pathname === "/v1/me") return json({ role: "operator", version: "0", state_dir: "/", read_only: false });
     if (url.pathname === "/v1/storage") return json({ statuses: { committed: newest } });
     if (url.pathname === "/v1/prompts") return json({ prompts: [] });
-    if (url.pathname === "/v1/status") return json({ proposals: [], unfinished: [], open_tasks: [] });
+    if (url.pathname === "/v1/status") return json({ proposals: [], unfinished: [], stuck: [], open_tasks: [] });
     if (url.pathname === "/v1/operations") {
       const before = Number(url.searchParams.get("before") ?? newest + 1);
       const limit = Number(url.searchParams.get("limit"));

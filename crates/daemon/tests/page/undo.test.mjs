@@ -98,8 +98,13 @@ test("what a killed command did waits for a person, who keeps it", async () => {
   const world = await World.make();
   const child = world.start("run", "--", "sh", "-c", "echo half > work.txt; exec sleep 1000");
   await until("the command wrote", () => world.has("work.txt"));
-  child.kill("SIGKILL");
-  await world.backout("recover");
+  const gone = new Promise((done) => { child.once("exit", done); });
+  process.kill(-child.pid, "SIGKILL");
+  await gone;
+  await until("it is called interrupted", async () => {
+    await world.backout("recover");
+    return (await world.json("log")).operations[0].status === "interrupted";
+  });
   await world.serve();
   const page = await world.open({ hash: "#/failed" });
   await page.getByText("It was interrupted before it ended.").waitFor();
@@ -135,8 +140,8 @@ test("an undo that failed is listed with what to do, and comes through when it c
     await page.getByText("Nothing waits for you.").waitFor();
     assert.equal(await fs.readFile(`${disk}/there`, "utf8"), "0");
     page.complaints = page.complaints.filter((it) => !it.includes("the server responded with a status of 409"));
-    await world.close();
   } finally {
     execFileSync("umount", [disk]);
   }
+  await world.close();
 });

@@ -75,6 +75,8 @@ export class World {
     const { input, fails, ...rest } = typeof words.at(-1) === "object" ? words.pop() : {};
     const globals = Object.entries(rest).flatMap(([key, value]) => [`--${key}`, value]);
     const child = run(PROGRAM, [...globals, ...words], { cwd: this.work, env: this.environment() });
+    // Who reads nothing may be gone before it is written.
+    child.child.stdin.on("error", () => {});
     child.child.stdin.end(input ?? "");
     try { return (await child).stdout; } catch (error) {
       if (fails) return error.stderr;
@@ -82,9 +84,9 @@ export class World {
     }
   }
 
-  /** Starts the program and does not wait for it. */
+  /** Starts the program in a process group of its own and does not wait for it. */
   start(...words) {
-    return spawn(PROGRAM, words, { cwd: this.work, env: this.environment(), stdio: "ignore" });
+    return spawn(PROGRAM, words, { cwd: this.work, env: this.environment(), stdio: "ignore", detached: true });
   }
 
   async json(...words) { return JSON.parse(await this.backout("--json", ...words)); }
