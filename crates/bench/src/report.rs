@@ -54,7 +54,7 @@ impl Report {
 }
 
 /// The sections, in the order of the document.
-const SECTIONS: [(&str, &str); 5] = [
+const SECTIONS: [(&str, &str); 6] = [
     ("promises", "What is promised"),
     ("commands", "Commands"),
     ("rows", "Rows"),

@@ -78,7 +78,7 @@ pub(crate) fn measure(place: &Path, rest: &[String]) -> Result<(), Failure> {
     );
     text.push_str(&served.row("`backout serve`, a request each"));
     text.push_str(&alone.row("`backout write`, a process each"));
-    text.push_str(&format!("\nNone was lost. {metrics}\n"));
+    text.extend(["\nNone was lost. ", &metrics, "\n"]);
     if rest.is_empty() {
         report::write_section("serve", &text)?;
     }

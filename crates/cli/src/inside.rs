@@ -116,6 +116,7 @@ fn is_same(given: &Path, pinned: &Path) -> Result<bool, Failure> {
 }
 
 /// Says why a command is not for those inside; none if it is.
+#[expect(clippy::too_many_lines, reason = "one table: each command and why")]
 fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
     const WRITES: &str = "it would write files that are not recorded";
     const OTHERS: &str = "the work of others is theirs, or for those outside to take back";

@@ -202,7 +202,12 @@ fn no_secret_in(query: &str) -> Result<(), Failed> {
 fn check_host(app: &App, request: &Request) -> Result<(), Failed> {
     let named = request.headers().get(header::HOST);
     let named = named.and_then(|host| host.to_str().ok());
-    let named = named.or_else(|| request.uri().authority().map(|it| it.as_str()));
+    let named = named.or_else(|| {
+        request
+            .uri()
+            .authority()
+            .map(axum::http::uri::Authority::as_str)
+    });
     let is_ours = named.is_some_and(|named| {
         let named = named.to_ascii_lowercase();
         app.hosts.contains(&named)

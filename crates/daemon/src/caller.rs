@@ -95,8 +95,8 @@ impl Caller {
 }
 
 /// Begins the report of something that the caller may not ask.
-pub(crate) fn forbidden(why: impl ToString) -> Report {
+pub(crate) fn forbidden(why: &str) -> Report {
     Report::refused("this may not be asked here")
         .code(ErrorCode::Forbidden)
-        .because(why.to_string())
+        .because(why)
 }

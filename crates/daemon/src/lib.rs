@@ -3,7 +3,7 @@
 //! - Every request becomes a command of the engine, carried out on a thread of its own by a handle of its own. Async code is here
 //!   and in `mcp`, and nowhere else.
 //! - Who asks is settled first (`auth`), what he may ask is one table (`roles`), what is his own is looked up before and after (`own`).
-//! - The contract is `docs/design/serve.md`; the table in `routes` makes the router and the OpenAPI document.
+//! - The contract is `docs/design/serve.md`; the table in `routes` makes the router and the `OpenAPI` document.
 //!
 //! Not here: what a command does (`engine`), which drivers and gates there are (`cli` brings the opened engine along).
 

@@ -1,4 +1,4 @@
-//! The OpenAPI document: made from the table of routes and from `docs/schema/backout.json`, which `--json` is checked against. So it
+//! The `OpenAPI` document: made from the table of routes and from `docs/schema/backout.json`, which `--json` is checked against. So it
 //! cannot say anything else than the code does. `docs/schema/openapi.json` is the same text.
 
 use serde_json::{Map, Value, json};

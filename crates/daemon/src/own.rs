@@ -49,11 +49,11 @@ pub(crate) fn narrow(
         }
         Command::Undo { what, options, .. } => {
             return narrow_undo(engine, agent, context, what, options)
-                .and_then(|options| with_options(command, options));
+                .map(|options| with_options(command, options));
         }
         Command::Redo { what, options, .. } => {
             return narrow_redo(engine, agent, context, what, options)
-                .and_then(|options| with_options(command, options));
+                .map(|options| with_options(command, options));
         }
         Command::Log(filter) => {
             if filter.agent.is_some() && filter.agent.as_ref() != Some(agent) {
@@ -70,8 +70,8 @@ pub(crate) fn narrow(
     Ok(command)
 }
 
-fn with_options(command: Command, narrowed: UndoOptions) -> Result<Command, Failed> {
-    Ok(match command {
+fn with_options(command: Command, narrowed: UndoOptions) -> Command {
+    match command {
         Command::Undo {
             what, is_dry_run, ..
         } => Command::Undo {
@@ -87,7 +87,7 @@ fn with_options(command: Command, narrowed: UndoOptions) -> Result<Command, Fail
             is_dry_run,
         },
         other => other,
-    })
+    }
 }
 
 /// Looks at the plan first: all of it must be the agent's, and nothing may come to it until it is carried out.
@@ -189,7 +189,7 @@ fn found(engine: &Engine, id: OperationId) -> Result<Operation, Failed> {
 }
 
 fn not_own(id: OperationId) -> Failed {
-    forbidden(format!("operation {} is not this agent's", id.short()))
+    forbidden(&format!("operation {} is not this agent's", id.short()))
         .operation(id)
         .next("ask somebody whose role is operator")
         .into()

@@ -113,8 +113,7 @@ const fn of_sandbox(command: &SandboxCommand) -> Need {
 pub(crate) fn permit(caller: &Caller, need: Need) -> Result<(), Report> {
     let is_fine = match (need, caller.role) {
         (Need::Nobody(why), _) => return Err(forbidden(why)),
-        (_, Role::Operator) => true,
-        (Need::Look, Role::Viewer | Role::Agent) => true,
+        (_, Role::Operator) | (Need::Look, Role::Viewer | Role::Agent) => true,
         (Need::LookAtAll, role) => role == Role::Viewer,
         (Need::Request | Need::TakeBack, role) => role == Role::Agent,
         (Need::Operate, Role::Viewer | Role::Agent) => false,
@@ -128,7 +127,7 @@ pub(crate) fn permit(caller: &Caller, need: Need) -> Result<(), Report> {
         Need::Look | Need::Request | Need::TakeBack | Need::Nobody(_) => "writes",
     };
     Err(
-        forbidden(format!("this {what}, and the role is {}", caller.role))
+        forbidden(&format!("this {what}, and the role is {}", caller.role))
             .next("have it done by somebody whose role is operator"),
     )
 }

@@ -65,7 +65,7 @@ async fn run(
     options: Options,
     place: &Place,
     mut held: Held,
-    told: impl FnOnce(&Serving),
+    when_ready: impl FnOnce(&Serving),
 ) -> Result<(), Report> {
     let tokens = Tokens::of(place.clone());
     let tcp = open_tcp(&options, &tokens).await?;
@@ -76,7 +76,7 @@ async fn run(
     let unix = unix.map_err(|error| cannot(&place.socket(), &error))?;
     let (stop, stopped) = watch::channel(false);
     let last = last_place(&engine).unwrap_or_default();
-    let (head, seen) = watch::channel(last);
+    let (newest, seen) = watch::channel(last);
     let lineage = options.lineage;
     let (app, mounts) = make_app(
         engine,
@@ -100,8 +100,8 @@ async fn run(
         tokio::spawn(door.clone().listen_tcp(listener, tls));
     }
     drop(door);
-    let eyes = Eyes::open(&app, head)?;
-    told(&serving);
+    let eyes = Eyes::open(&app, newest)?;
+    when_ready(&serving);
     wait_for_end().await?;
     let _told = stop.send(true);
     // Every connection holds a sender: none is left when all have ended.
@@ -201,7 +201,7 @@ fn make_app(
 }
 
 /// Lists the names that a request may be for.
-fn hosts(named: &[String], address: Option<SocketAddr>, has_tls: bool) -> Vec<String> {
+fn hosts(given: &[String], address: Option<SocketAddr>, has_tls: bool) -> Vec<String> {
     let Some(address) = address else {
         return Vec::new();
     };
@@ -215,7 +215,7 @@ fn hosts(named: &[String], address: Option<SocketAddr>, has_tls: bool) -> Vec<St
     let usual = if has_tls { 443 } else { 80 };
     let names = own
         .into_iter()
-        .chain(named.iter().map(|it| it.to_ascii_lowercase()));
+        .chain(given.iter().map(|it| it.to_ascii_lowercase()));
     let mut all: Vec<String> = six.into_iter().collect();
     for name in names {
         all.push(format!("{name}:{port}"));

@@ -40,7 +40,7 @@ impl Answer {
     /// Answers that something was not, or not wholly, done.
     pub(crate) fn of_failure(failed: &Failed) -> Self {
         let mut texts = vec![text::report(&failed.report)];
-        texts.extend(failed.done.as_ref().map(text::undone));
+        texts.extend(failed.done.as_deref().map(text::undone));
         Self {
             value: serde_json::to_value(&failed.report).unwrap_or_default(),
             texts,

@@ -28,7 +28,7 @@ pub fn serve_stdio(host: Arc<dyn Host>, given: Given) -> io::Result<()> {
         let (stdin, stdout) = stdio_pipes();
         let transport = AsyncRwTransport::new_server(bounded(stdin), stdout);
         let transport = transport.with_max_line_length(LINE_BYTES_MAX + 1);
-        let served = match serve_server(server, transport).await {
+        let outcome = match serve_server(server, transport).await {
             Ok(running) => tokio::select! {
                 ended = running.waiting() => ended.map(drop).map_err(io::Error::other),
                 () = ended_by_signal() => Ok(()),
@@ -40,7 +40,7 @@ pub fn serve_stdio(host: Arc<dyn Host>, given: Given) -> io::Result<()> {
         stop.cancel();
         tracker.close();
         tracker.wait().await;
-        served
+        outcome
     });
     // A thread may wait for input that never comes.
     runtime.shutdown_background();

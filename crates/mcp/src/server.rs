@@ -411,8 +411,8 @@ impl ServerHandler for Server {
             texts,
             is_error,
         } = answer.unwrap_or_else(|failed| Answer::of_failure(&failed));
-        let content = texts.into_iter().map(ContentBlock::text).collect();
-        let mut result = CallToolResult::success(content);
+        let blocks = texts.into_iter().map(ContentBlock::text).collect();
+        let mut result = CallToolResult::success(blocks);
         result.is_error = Some(is_error);
         result.structured_content = Some(value);
         Ok(result.into())

@@ -312,13 +312,13 @@ fn shown(it: &Shown) -> String {
     cut(&mut text, operation.targets.len());
     match operation.status {
         Status::Proposed => {
-            text.push_str("Nothing is written yet. A person decides; ask again later.\n")
+            text.push_str("Nothing is written yet. A person decides; ask again later.\n");
         }
         Status::Refused => {
             let _written = writeln!(text, "Nothing was written: {}.", operation.decision.reason);
         }
         Status::Applied | Status::Committed | Status::Interrupted => {
-            text.push_str(&back(operation.id))
+            text.push_str(&back(operation.id));
         }
         Status::Armed | Status::Aborted | Status::Undone | Status::InDoubt | Status::Failed => {}
     }

@@ -25,6 +25,7 @@ pub(crate) struct Kind {
 
 /// What a client may believe of a tool.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "the protocol has these four")]
 struct Hints {
     reads_only: bool,
     destroys: bool,

@@ -1,10 +1,6 @@
 //! The service over HTTP: who asks is what somebody granted, and nothing else counts.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that cannot go on has failed"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -93,11 +89,11 @@ async fn send(
     }
 }
 
-fn granted(agent: &str, root: &Path) -> Option<Granted> {
-    Some(Granted {
+fn granted(agent: &str, root: &Path) -> Granted {
+    Granted {
         agent: agent.parse().unwrap(),
         roots: vec![root.to_path_buf()],
-    })
+    }
 }
 
 fn hello() -> Value {
@@ -117,7 +113,13 @@ async fn who_asks_is_what_somebody_granted() {
     std::fs::create_dir(&root).unwrap();
     let service = serve_http(Arc::new(Bare(world.path().join("state"))), Vec::new());
     let here = "localhost";
-    let answer = send(&service, &hello(), granted("token", &root), (here, None)).await;
+    let answer = send(
+        &service,
+        &hello(),
+        Some(granted("token", &root)),
+        (here, None),
+    )
+    .await;
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(answer.message()["result"]["serverInfo"]["name"], "backout");
     let session = answer.session.unwrap();
@@ -125,7 +127,7 @@ async fn who_asks_is_what_somebody_granted() {
     send(
         &service,
         &ready,
-        granted("token", &root),
+        Some(granted("token", &root)),
         (here, Some(&session)),
     )
     .await;
@@ -133,7 +135,7 @@ async fn who_asks_is_what_somebody_granted() {
     let answer = send(
         &service,
         &write(2, "a"),
-        granted("token", &root),
+        Some(granted("token", &root)),
         (here, Some(&session)),
     )
     .await;
@@ -152,7 +154,7 @@ async fn who_asks_is_what_somebody_granted() {
     let left = send(
         &service,
         &left,
-        granted("token", &root),
+        Some(granted("token", &root)),
         (here, Some(&session)),
     )
     .await
@@ -164,7 +166,7 @@ async fn who_asks_is_what_somebody_granted() {
     let log = send(
         &service,
         &log,
-        granted("token", &root),
+        Some(granted("token", &root)),
         (here, Some(&session)),
     )
     .await
@@ -183,7 +185,7 @@ async fn another_host_is_turned_away() {
     let answer = send(
         &service,
         &hello(),
-        granted("token", world.path()),
+        Some(granted("token", world.path())),
         ("evil.example", None),
     )
     .await;

@@ -12,6 +12,10 @@ use crate::Agent;
 const NAME: &str = "backout";
 
 /// Says what gives an agent our tools; none if it is not known how it is told.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one table: where each agent looks for its tools"
+)]
 pub(super) fn setup(agent: Agent, places: &Places) -> Option<Setup> {
     let words = places.server_words(agent);
     let program = text_of(&places.program);

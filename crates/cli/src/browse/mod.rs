@@ -110,7 +110,7 @@ impl Browser {
     }
 
     fn draw(&mut self, session: &Session, terminal: &mut Terminal) {
-        let (width, height) = terminal.size();
+        let (width, height) = Terminal::size();
         // A line above, and one below.
         self.room = height.saturating_sub(2).max(1);
         self.list.scroll(self.room);
@@ -149,9 +149,8 @@ impl Browser {
         }
         let room = self.room;
         match key {
-            Key::Letter('q') => return Ok(Then::Leave),
             Key::Escape if self.list.is_part() => self.open(session, Kind::Operations)?,
-            Key::Escape => return Ok(Then::Leave),
+            Key::Letter('q') | Key::Escape => return Ok(Then::Leave),
             Key::Letter('j') | Key::Down => self.list.down(session, 1)?,
             Key::Letter('k') | Key::Up => self.list.up(1),
             Key::Letter(' ' | 'f' | '\u{6}') | Key::PageDown => self.list.down(session, room)?,

@@ -134,7 +134,7 @@ impl Terminal {
     }
 
     /// Says how many columns and lines there are.
-    pub(super) fn size(&self) -> (usize, usize) {
+    pub(super) fn size() -> (usize, usize) {
         let size = tcgetwinsize(io::stdout()).ok();
         let size = size.map(|it| (usize::from(it.ws_col), usize::from(it.ws_row)));
         size.filter(|(width, height)| *width > 0 && *height > 0)

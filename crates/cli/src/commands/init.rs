@@ -161,21 +161,18 @@ pub(crate) fn cmd_init(session: &mut Session, args: &InitArgs) -> Result<(), Fai
     }
     let id = carry_out(session, (gets, agent), &planned)?;
     reply(session, (gets, agent), true, id, (&planned, &setup.notes));
-    match id {
-        Some(id) => {
-            let is = is(gets, agent);
-            say(session, &format!("{is}  ({})\n", id.short()));
-            for planned in planned.iter().filter(|planned| !planned.is_own) {
-                say(session, &format!("  {}\n", planned.path.display()));
-            }
+    if let Some(id) = id {
+        let is = is(gets, agent);
+        say(session, &format!("{is}  ({})\n", id.short()));
+        for planned in planned.iter().filter(|planned| !planned.is_own) {
+            say(session, &format!("  {}\n", planned.path.display()));
         }
-        None => {
-            let was = match gets {
-                Gets::Protection => "was protected already",
-                Gets::Tools => "had Backout's tools already",
-            };
-            say(session, &format!("{} {was}\n", agent.title()));
-        }
+    } else {
+        let was = match gets {
+            Gets::Protection => "was protected already",
+            Gets::Tools => "had Backout's tools already",
+        };
+        say(session, &format!("{} {was}\n", agent.title()));
     }
     for note in &setup.notes {
         session.ui.note(note);

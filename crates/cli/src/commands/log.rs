@@ -22,6 +22,10 @@ const LIMIT: usize = 25;
 /// ● is in effect, ○ is not, ◇ took something back, ✗ needs somebody to look at it. A line leads from each operation
 /// down to what it was built on. `--agent` and `--task`, typed here, list only their operations.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the command line"
+)]
 pub(crate) struct LogArgs {
     /// Only what wrote this path or something below it; or another target as it is printed, like `app.toml:server.port` or
     /// `postgres:shop/public/orders:7`.

@@ -173,8 +173,8 @@ impl Subcommand {
 /// The commands that take a key.
 const ONCE: &str = "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, http, restore";
 
-/// Does what was asked.
-pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
+/// Refuses options that do not go with a command.
+fn check_options(session: &Session, command: &Subcommand) -> Result<(), Failure> {
     if session.global.once.is_some() && !command.takes_key() {
         let report = Report::usage("`--once` does not go with this command");
         let report = report.because("it would not keep the command from being carried out twice");
@@ -186,16 +186,25 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
             report.because("it says how one write is kept, and this command has its own way");
         return Err(report.next(format!("it goes with {ONCE}")).into());
     }
-    // A command that runs another one hands signals on to it.
-    let runs = match &command {
+    Ok(())
+}
+
+/// Tells whether a command hears signals by itself: one that runs another hands them on to it.
+fn hands_signals_on(command: &Subcommand) -> bool {
+    match command {
         // What serves others ends what it started when it is ended itself, and puts nothing back.
         Subcommand::Run(_) | Subcommand::Try(_) | Subcommand::Serve(_) | Subcommand::Mcp(_) => true,
         Subcommand::Sandbox(args) => args.runs(),
         // Who has the terminal hears its signals.
         Subcommand::Log(args) => args.is_interactive(),
         _ => false,
-    };
-    if !runs {
+    }
+}
+
+/// Does what was asked.
+pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Failure> {
+    check_options(session, &command)?;
+    if !hands_signals_on(&command) {
         session.heed_signals();
     }
     session.needs_no_store = command.needs_no_store();

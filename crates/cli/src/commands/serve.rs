@@ -123,7 +123,7 @@ fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
     session.global.state_dir = Some(absolute(&state)?);
     let file = |file: Option<PathBuf>| file.map(|file| absolute(&file)).transpose();
     let (certificate, key) = (file(args.tls_cert)?, file(args.tls_key)?);
-    let mounts = mcp_at(session, args.mcp_roots, &args.hosts)?;
+    let mounts = mcp_at(session, &args.mcp_roots, &args.hosts)?;
     let engine = session.engine()?;
     std::env::set_current_dir("/")
         .map_err(|error| Report::refused("the server could not be started").because(error))?;
@@ -149,7 +149,7 @@ fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
 /// Serves agents over MCP, in the directories that were named; nothing without one.
 fn mcp_at(
     session: &Session,
-    roots: Vec<PathBuf>,
+    roots: &[PathBuf],
     hosts: &[String],
 ) -> Result<Vec<(String, Router)>, Failure> {
     if roots.is_empty() {

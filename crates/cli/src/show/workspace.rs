@@ -109,9 +109,10 @@ fn line(session: &Session, change: &WorkspaceChange) -> String {
     let by = match &change.by {
         Some(by) => {
             let agent = by.agent.as_ref().map(|agent| format!(" of {agent}"));
-            let since = match by.is_changed_since {
-                true => ", and by somebody else after it",
-                false => "",
+            let since = if by.is_changed_since {
+                ", and by somebody else after it"
+            } else {
+                ""
             };
             format!("by {}{}{since}", by.id.short(), agent.unwrap_or_default())
         }

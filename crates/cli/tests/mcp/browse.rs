@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::world::World;
 
 /// How long the screen may take to show something.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A terminal.
 struct Terminal<'w> {

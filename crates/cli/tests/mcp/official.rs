@@ -39,7 +39,7 @@ fn python() -> PathBuf {
 }
 
 /// Tells a story, in one of the protocol's ways. Gives what the client printed.
-fn tell(world: &World, story: &str, mode: &str, more: &[(&str, &str)]) -> String {
+fn tell(world: &World, story: &str, mode: &str, variables: &[(&str, &str)]) -> String {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/client.py");
     let mut command = world.command(python());
     command
@@ -47,7 +47,7 @@ fn tell(world: &World, story: &str, mode: &str, more: &[(&str, &str)]) -> String
         .args([story, env!("CARGO_BIN_EXE_backout")])
         .args([world.work(), world.state()])
         .arg(mode)
-        .envs(more.iter().copied());
+        .envs(variables.iter().copied());
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said).into_owned();

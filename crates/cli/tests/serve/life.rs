@@ -125,7 +125,7 @@ fn try_ask(server: &Server, token: &str, body: &Value) -> Option<Answer> {
         .write_all(&request("POST", "/v1/command", &host, Some(body)))
         .ok()?;
     let mut all = Vec::new();
-    let mut chunk = [0; 65536];
+    let mut chunk = vec![0; 65536];
     while let Ok(count @ 1..) = std::io::Read::read(&mut stream, &mut chunk) {
         all.extend_from_slice(&chunk[..count]);
     }

@@ -1,6 +1,6 @@
 //! A server of its own for each test: the built program, real sockets, and a client that sends exactly what it is told.
 
-use std::io::{BufRead as _, BufReader, Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// Many times what a machine under load needs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A store, a directory to work in, and the server if it runs.
 pub(crate) struct World {
@@ -247,7 +247,7 @@ pub(crate) fn request(method: &str, path: &str, headers: &str, body: Option<&Val
 /// Reads until the server closes; what it said before it hung up counts.
 pub(crate) fn read_answer(mut stream: impl Read) -> Answer {
     let mut all = Vec::new();
-    let mut chunk = [0; 65536];
+    let mut chunk = vec![0; 65536];
     while let Ok(count @ 1..) = stream.read(&mut chunk) {
         all.extend_from_slice(&chunk[..count]);
     }
@@ -307,7 +307,7 @@ impl Reader {
             if let Some(text) = line.strip_prefix("id: ") {
                 id = text.trim().parse().unwrap();
             } else if let Some(text) = line.strip_prefix("event: ") {
-                kind = text.trim().to_owned();
+                text.trim().clone_into(&mut kind);
             } else if let Some(text) = line.strip_prefix("data: ") {
                 return (id, kind, serde_json::from_str(text).unwrap());
             }

@@ -20,7 +20,8 @@ fn give(world: &World, names: &[&str]) {
 /// Nothing that could be packed into much less.
 fn noise() -> String {
     let numbers = (0..60_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    numbers.map(|n| format!("{n:016x}")).collect()
+    let words: Vec<String> = numbers.map(|n| format!("{n:016x}")).collect();
+    words.concat()
 }
 
 /// An ordinary user's write of a large file where only a copy can keep it, with so many KiB for the state.

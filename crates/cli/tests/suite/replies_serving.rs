@@ -13,7 +13,7 @@ pub(crate) fn serving(judge: &mut Judge) {
     let world = World::new();
     let made = judge.replies(&world, "serve token add --role viewer", "token");
     judge.replies(&world, "serve token list", "tokens");
-    let id = made["id"].as_str().unwrap().to_owned();
+    let id = made.get("id").and_then(Value::as_str).unwrap().to_owned();
     judge.replies(&world, &format!("serve token revoke {id}"), "token-revoked");
     judge.fails(&world, &format!("serve token revoke {id}"), "not-found");
     judge.fails(&world, "serve token add --role agent", "usage");
@@ -31,7 +31,7 @@ pub(crate) fn serving(judge: &mut Judge) {
     judge.fails(&world, "serve --listen 127.0.0.1:0", "served");
     judge.replies(&world, "ui --no-open", "page");
     let told: Value = serde_json::from_str(&line).unwrap();
-    let pid = i32::try_from(told["pid"].as_i64().unwrap()).unwrap();
+    let pid = i32::try_from(told.get("pid").and_then(Value::as_i64).unwrap()).unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     assert!(server.wait().unwrap().success());
 }

@@ -38,12 +38,19 @@ pub(super) async fn command(
 
 /// Who decides is what the server knows of the caller, not what the request says.
 fn sign(app: &App, caller: &Caller, command: &mut Command) {
-    let theirs = match command {
-        Command::Proposal(
-            ProposalCommand::Approve { decided, .. } | ProposalCommand::Reject { decided, .. },
-        )
-        | Command::Failed(FailedCommand::Accept { decided, .. }) => decided,
-        _ => return,
+    let (Command::Proposal(
+        ProposalCommand::Approve {
+            decided: theirs, ..
+        }
+        | ProposalCommand::Reject {
+            decided: theirs, ..
+        },
+    )
+    | Command::Failed(FailedCommand::Accept {
+        decided: theirs, ..
+    })) = command
+    else {
+        return;
     };
     *theirs = decided(app, caller, theirs.why.take());
 }

@@ -84,7 +84,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ended = stop.wait_for(|stop| *stop).await.is_ok();
 }
 
-type Told = Vec<(Option<u64>, &'static str, Value)>;
+type Told = Vec<One>;
 
 /// Reads what comes after a place; none if there is nothing.
 async fn next(app: &Arc<App>, caller: &Caller, place: Lsn) -> Option<(Lsn, Told)> {
@@ -110,12 +110,15 @@ async fn next(app: &Arc<App>, caller: &Caller, place: Lsn) -> Option<(Lsn, Told)
     read.await.ok().flatten()
 }
 
+/// An event: its id, kind and data.
+type One = (Option<u64>, &'static str, Value);
+
 /// Says what a record is about. Recipes and contents stay where they are.
 fn tell(
     engine: &Engine,
     own: Option<&AgentId>,
     record: &Record,
-) -> Result<Option<(Option<u64>, &'static str, Value)>, EngineError> {
+) -> Result<Option<One>, EngineError> {
     let kind = record.event.kind();
     let mut data = object!({"lsn": record.lsn, "at": record.at, "event": kind});
     let mut also = |name: &str, value: Value| {

@@ -39,8 +39,8 @@ impl Sieve {
 
     fn finds(&self, operation: &Operation) -> bool {
         let mut text = operation.summary.clone();
-        let agent = operation.agent.as_ref().map(|it| it.as_str());
-        let task = operation.task.as_ref().map(|it| it.as_str());
+        let agent = operation.agent.as_ref().map(backout_model::AgentId::as_str);
+        let task = operation.task.as_ref().map(backout_model::TaskId::as_str);
         for part in [agent, task].into_iter().flatten() {
             text.push('\n');
             text.push_str(part);

@@ -138,12 +138,9 @@ async fn attend(app: &Arc<App>, mut child: Child, events: &Events) {
         said = &mut passing => said,
         () = ended => {
             signal(pid, Signal::TERM);
-            match tokio::time::timeout(ENDS_WITHIN, &mut passing).await {
-                Ok(said) => said,
-                Err(_) => {
-                    signal(pid, Signal::KILL);
-                    Vec::new()
-                }
+            if let Ok(said) = tokio::time::timeout(ENDS_WITHIN, &mut passing).await { said } else {
+                signal(pid, Signal::KILL);
+                Vec::new()
             }
         }
     };
@@ -180,10 +177,7 @@ async fn pass_on(
     };
     let (mut line, mut chunk) = (Vec::new(), vec![0; 16 * 1024]);
     let mut left = OUTPUT_BYTES_MAX;
-    loop {
-        let Ok(count @ 1..) = from.read(&mut chunk).await else {
-            break;
-        };
+    while let Ok(count @ 1..) = from.read(&mut chunk).await {
         let read = chunk.get(..count).unwrap_or_default();
         line.extend_from_slice(read);
         // All but the last line is the command's own. That one may be ours; it is held until the end.

@@ -4,6 +4,8 @@
 //! `target/page`. The tests themselves are the `*.test.mjs` beside this file: each runs as one test here, and its output is shown if it fails.
 //! The target is declared by `backout-cli`, since only a crate's own tests are given its program.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;

@@ -41,7 +41,7 @@ const TAKEN: u8 = b'+';
 const WENT_ON: u8 = b'>';
 
 /// How long an operation waits for a watcher that has begun to look.
-const TAKEN_WAIT: Duration = Duration::from_secs(60);
+const TAKEN_WAIT: Duration = Duration::from_mins(1);
 
 /// How often somebody is looked for at a desk of a command that is over.
 const CLOSED_STEP: Duration = Duration::from_millis(2);

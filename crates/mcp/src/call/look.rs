@@ -121,12 +121,11 @@ pub(crate) fn diff_now(
     if let Reply::Diff(diff) = &mut reply {
         let mut left = DIFF_BYTES_MAX;
         for file in &mut diff.files {
-            match left.checked_sub(file.text.len()) {
-                Some(rest) => left = rest,
-                None => {
-                    file.text.clear();
-                    file.unshown = Some("the difference is too long for one answer; ask for this name alone with `only`".to_owned());
-                }
+            if let Some(rest) = left.checked_sub(file.text.len()) {
+                left = rest;
+            } else {
+                file.text.clear();
+                file.unshown = Some("the difference is too long for one answer; ask for this name alone with `only`".to_owned());
             }
         }
     }

@@ -29,7 +29,7 @@ pub(crate) struct Failed {
     /// Why.
     pub(crate) report: Report,
     /// What was done of it all the same.
-    pub(crate) done: Option<UndoReport>,
+    pub(crate) done: Option<Box<UndoReport>>,
 }
 
 impl From<Report> for Failed {
@@ -46,7 +46,7 @@ impl From<EngineError> for Failed {
         };
         Self {
             report: Report::from(error),
-            done,
+            done: done.map(Box::new),
         }
     }
 }
