@@ -85,6 +85,8 @@ mod messages_rollout;
 mod messages_run;
 #[path = "suite/messages_sandbox.rs"]
 mod messages_sandbox;
+#[path = "suite/messages_serving.rs"]
+mod messages_serving;
 #[path = "suite/messages_standing.rs"]
 mod messages_standing;
 #[path = "suite/messages_steps.rs"]
@@ -125,6 +127,8 @@ mod recover;
 mod redis;
 #[path = "suite/replies.rs"]
 mod replies;
+#[path = "suite/replies_checking.rs"]
+mod replies_checking;
 #[path = "suite/replies_elsewhere.rs"]
 mod replies_elsewhere;
 #[path = "suite/replies_serving.rs"]

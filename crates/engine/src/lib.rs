@@ -7,6 +7,7 @@
 
 mod accept;
 mod calls;
+mod causes;
 mod command;
 mod diff;
 mod doctor;

@@ -432,6 +432,36 @@ impl<'h> Closure<'h> {
         places?.into_iter().min()
     }
 
+    /// Puts steps in the order in which they go.
+    fn sort_newest_first(&self, steps: &mut [UndoStep]) {
+        // Each part of an operation was done when the recipe that holds it was carried out: by itself, or by a redo. What a redo
+        // brought back together with somebody's text is still held by the operation's own; it lies above what a redo brought
+        // back below it.
+        let redone: Vec<(Lsn, Lsn)> = steps
+            .iter()
+            .filter(|step| step.with != step.id)
+            .filter_map(|step| {
+                let (of, by) = (self.history.get(step.id)?, self.history.get(step.with)?);
+                Some((of.lsn, by.lsn))
+            })
+            .collect();
+        let made = |with: &Operation| {
+            let is_above = |(of, by): &(Lsn, Lsn)| *of < with.lsn && *by < with.place;
+            let is_own = with.holders() == [with.id];
+            if is_own && redone.iter().any(is_above) {
+                with.place
+            } else {
+                with.lsn
+            }
+        };
+        let done = |step: &UndoStep| {
+            let with = self.history.get(step.with).map(made);
+            let place = self.history.get(step.id).map(|it| it.place);
+            (std::cmp::Reverse(with), std::cmp::Reverse(place))
+        };
+        steps.sort_by_key(done);
+    }
+
     fn into_plan(mut self) -> Result<UndoPlan, PlanError> {
         self.leave_independent();
         let mut steps = Vec::new();
@@ -463,12 +493,7 @@ impl<'h> Closure<'h> {
         let place = |id: OperationId| {
             std::cmp::Reverse(self.history.get(id).map(|operation| operation.place))
         };
-        // Each part of an operation was done when the recipe that holds it was carried out: by itself, or by a redo.
-        let done = |step: &UndoStep| {
-            let with = self.history.get(step.with).map(|with| with.lsn);
-            (std::cmp::Reverse(with), place(step.id))
-        };
-        steps.sort_by_key(done);
+        self.sort_newest_first(&mut steps);
         needs_committed.sort_by_key(|id| place(*id));
         needs_others.sort_by_key(|id| place(*id));
         let mut left_alone: Vec<_> = self.left.into_values().collect();

@@ -195,6 +195,7 @@ const fn remark(standing: WaveStanding, now: StepNow) -> Option<&'static str> {
         (_, StepNow::Untouched) => Some("untouched"),
         (_, StepNow::Pending) => Some("pending"),
         (_, StepNow::Changed) => Some("changed since"),
+        (WaveStanding::Pending, StepNow::Unknown) => Some("not looked at"),
         (_, StepNow::Unknown) => Some("cannot be looked at"),
     }
 }

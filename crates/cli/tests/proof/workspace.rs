@@ -332,7 +332,7 @@ fn files_are_let_go_with_their_checkpoint_and_that_is_said() {
     assert!(size() + 5_000_000 < before, "{before} is {} now", size());
     let gone = world.fails(1, &["rollback", "--to", "good"]);
     assert!(
-        gone.contains("the files of the checkpoint `good` are not kept any more"),
+        gone.contains("the checkpoint `good` keeps no files"),
         "{gone}"
     );
     // The next one begins anew.

@@ -309,7 +309,7 @@ fn what_came_back_beside_others_says_what_is_not_as_it_was() {
     assert!(plan.contains("f.jsonc:b  merges"), "{plan}");
     let told = world.cli(["undo"]).to_string();
     assert!(told.contains("f.jsonc:b  merged"), "{told}");
-    let note = "note: `f.jsonc:b` is back, but keys or lines came or went around it, so its place among them may not be the one it had";
+    let note = "note: `f.jsonc:b` is as it was, but keys or lines came or went around it, so its place among them may not be the one it had";
     assert!(told.contains(note), "{told}");
     assert!(world.text("f.jsonc").contains("\"b\": 2, // cb"));
 }
@@ -339,11 +339,12 @@ fn noted<const N: usize>(name: &str, texts: [&str; 2], change: [&str; N]) -> Str
 fn what_is_not_as_it_was_around_a_key_is_noted() {
     let block = "m:\n  a: 1 # ca\n  b: 2\n";
     let told = noted("a.yaml", [block, "m: {b: 2}\n"], ["unset", "a.yaml", "m.a"]);
-    let note = "note: `a.yaml:m.a` is back, but the text around it is not what it was, so blanks and line ends around it may differ";
+    let note = "note: `a.yaml:m.a` is as it was, but the text around it is not what it was, so blanks and line ends around it may differ";
     assert!(told.contains(note), "{told}");
     let texts = ["{\"a\": {\"x\": 1}}\n", "{\"a\": {\"y\": 2}}\n"];
     let told = noted("c.json", texts, ["set", "c.json", "a.y", "2"]);
-    let note = "`c.json:a.y` is back, but what held it had other keys then and is left empty now";
+    let note =
+        "`c.json:a.y` is as it was, but what held it had other keys then and is left empty now";
     assert!(told.contains(note), "{told}");
 }
 

@@ -10,7 +10,7 @@ fn a_key_whose_comment_has_no_place_any_more_comes_back_without_it() {
     insta::assert_snapshot!(world.cli(["undo"]), @"
     undid 9e3779b9  unset s.port in a.yaml  (the newest below .)
       a.yaml:s.port  merged
-      note: `a.yaml:s.port` is back, but there is no place for its comment, which is not back
+      note: `a.yaml:s.port` is as it was, but there is no place for its comment, which is not back
     hint: take this back with `backout redo daa66d2c`
     ");
     assert_eq!(world.text("a.yaml"), "{x: 1, s: {port:  80}}\n");

@@ -150,7 +150,7 @@ fn a_target_that_changed_holds_it_up() {
     rollout r: wave 2 of 2 is held up
       why: `b` changed since the rollout began
       wave 1  passed   a
-      wave 2  pending  b, c
+      wave 2  pending  b (changed since), c
     hint: see to it and go on with `backout rollout resume r`; with `--force` it also writes targets that changed
     [exit code 1]
     ");
@@ -255,7 +255,7 @@ fn a_rollout_ended_by_hand_or_interrupted_says_so() {
     insta::assert_snapshot!(world.run(&mut start), @"
     rollout r: interrupted in wave 2 of 2
       wave 1  passed   a
-      wave 2  pending  b
+      wave 2  pending  b (not looked at)
     hint: go on with `backout rollout resume r`, or take all of it back with `backout rollout abort r`
     [exit code 130]
     ");
@@ -284,7 +284,7 @@ fn what_others_built_on_it_stays_until_somebody_forces_it() {
     world.did(["write", "a", "--text", "theirs\n"]);
     insta::assert_snapshot!(world.cli(["rollout", "abort"]), @"
     rollout r: not all of it came back
-      why: `a` (1715609f): others built on it: 2e2ac13e (write a)
+      why: `a` (1715609f): others built on it: cc623af8 (write a)
       wave 1  passed     a (changed since)
       wave 2  untouched  b
     hint: see to it, then go on with `backout rollout abort r`; `backout rollout abort r --force` also undoes what others did there
@@ -394,7 +394,7 @@ fn a_target_that_leads_elsewhere_holds_it_up() {
     rollout r: wave 2 of 2 is held up
       why: `b` led elsewhere when the rollout began, and leads to `c` now
       wave 1  passed   a
-      wave 2  pending  b
+      wave 2  pending  b (changed since)
     hint: see to it and go on with `backout rollout resume r`; with `--force` it also writes targets that changed
     [exit code 1]
     ");

@@ -78,8 +78,8 @@ fn files_that_were_let_go_and_a_list_that_cannot_be_read() {
     says(
         &world.cli(["rollback", "--to", "good"]),
         &[
-            "error: the files of the checkpoint `good` are not kept any more",
-            "a collection or somebody let them go, or a later checkpoint took its name over",
+            "error: the checkpoint `good` keeps no files",
+            "it never did, or a collection or somebody let them go, or a later checkpoint took its name over",
             "take back what Backout recorded since then with `backout rollback --to good --operations`",
         ],
     );

@@ -20,6 +20,7 @@ use backout_engine::{ErrorCode, Reply};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::replies_checking::checking;
 use crate::replies_elsewhere::{
     asking_servers, calling, in_a_sandbox, in_databases, keeping_directories,
 };
@@ -31,7 +32,7 @@ use crate::world::{Ran, World};
 const WIDEST: u64 = (1 << 53) - 1;
 
 /// What prints no reply: text for a shell, what an agent reads, and pages.
-const WITHOUT: [&str; 4] = ["completions", "hook", "man", "notice"];
+const WITHOUT: [&str; 5] = ["completions", "hook", "man", "mcp", "notice"];
 
 /// What the program answers by itself, without the engine.
 const OWN: [&str; 16] = [
@@ -55,7 +56,7 @@ const OWN: [&str; 16] = [
 
 /// Holds replies against the schema, and remembers which came up.
 pub(crate) struct Judge {
-    schema: Schema,
+    pub(crate) schema: Schema,
     commands: BTreeSet<String>,
     replies: BTreeSet<String>,
     codes: BTreeSet<String>,
@@ -159,7 +160,7 @@ impl Judge {
 
 /// Reads what must be one document on one line, and nothing else.
 #[track_caller]
-fn one_document(text: &str) -> Value {
+pub(crate) fn one_document(text: &str) -> Value {
     let line = text.strip_suffix('\n').expect("a whole line");
     assert!(!line.contains('\n'), "one line: {text}");
     let value: Value = serde_json::from_str(line).unwrap();
@@ -565,33 +566,6 @@ fn deciding(judge: &mut Judge) {
     judge.replies(&world, &format!("reject {id} --why no"), "rejected");
     judge.replies(&world, &format!("show {id}"), "shown");
     judge.replies(&world, "export --output all", "exported");
-}
-
-/// What gates find, before a write, after it, and in what a command did.
-fn checking(judge: &mut Judge) {
-    let world = World::new().file("backout.toml", "[syntx]\n[policy]\nfiles-max = 'x'\n");
-    judge.refuses(&world, "config check", "config-checked");
-    judge.replies(&world, "config show a.json", "config-shown");
-    world.put("backout.toml", "[syntax]\n[[check]]\nname = 'port'\npaths = ['*.toml']\nvalues = [{ key = 'port', max = 9 }]\n[[watch]]\nname = 'w'\npaths = ['w']\ncommand = ['false']\ntries = 1\n");
-    judge.replies(&world, "config check", "config-checked");
-    judge.replies(&world, "config show a.toml", "config-shown");
-    judge.fails(&world, "write a.json --text {", "gate");
-    judge.fails(&world, "write a.toml --text port=10", "gate");
-    judge.fails(&world, "write w --text 1", "not-verified");
-    for line in ["echo { > a.json", "echo 1 > w"] {
-        let mut command = world.command(&["--json", "run", "--", "sh", "-c", line]);
-        let ran = world.run(command.stdin(Stdio::null()));
-        assert_eq!(ran.code, 1, "{ran}");
-        let (reply, error) = ran.err.split_once('\n').unwrap();
-        let reply = judge.reply(&format!("{reply}\n"), "ran");
-        assert_eq!(reply["status"], "undone");
-        assert!(reply["reasons"][0]["rule"].is_string(), "{reply}");
-        judge.schema.check("error", &one_document(error));
-    }
-    judge.replies(&world, "log", "log");
-    let world = World::new();
-    judge.replies(&world, "config init", "finished");
-    judge.fails(&world, "config init", "refused");
 }
 
 #[test]

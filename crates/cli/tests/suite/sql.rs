@@ -105,7 +105,7 @@ fn rows_change_and_come_back_and_go_again() {
         assert!(refused.err.contains(said), "{refused}");
     }
     assert_eq!(tables(&world), after, "a look changes nothing");
-    says(&ok(&world, ["undo"]), "shop.db:orders.9  restored");
+    says(&ok(&world, ["undo"]), "shop.db:orders.9  gone, as before");
     assert_eq!(tables(&world), before);
     ok(&world, ["redo"]);
     assert_eq!(tables(&world), after);

@@ -57,7 +57,10 @@ fn references_that_would_lead_nowhere_are_a_conflict_of_the_row() {
             .count(),
         1
     );
-    says(&world.cli(["undo", "--partial"]), "shop.db:p.2  restored");
+    says(
+        &world.cli(["undo", "--partial"]),
+        "shop.db:p.2  gone, as before",
+    );
     open(&world)
         .execute_batch(
             "PRAGMA foreign_keys = ON; INSERT INTO p VALUES(3); INSERT INTO c VALUES(6, 3)",

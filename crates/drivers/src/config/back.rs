@@ -172,7 +172,7 @@ impl Known {
     fn not_as_before(&self, fates: &[Fate]) -> Vec<String> {
         let each = std::iter::zip(&self.targets, fates);
         let each = each.filter_map(|(target, fate)| match fate {
-            Fate::Nearly(why) => Some(format!("`{target}` is back, but {why}")),
+            Fate::Nearly(why) => Some(format!("`{target}` is as it was, but {why}")),
             Fate::Back
             | Fate::Merged
             | Fate::Already

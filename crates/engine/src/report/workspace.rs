@@ -8,10 +8,10 @@ pub(super) fn report(error: WorkspaceError) -> Report {
         WorkspaceError::LetGo { name } => {
             let operations = Typed::default().and(&["--to", name.as_str(), "--operations"]);
             Report::refused(format!(
-                "the files of the checkpoint `{name}` are not kept any more"
+                "the checkpoint `{name}` keeps no files"
             ))
             .because(
-                "a collection or somebody let them go, or a later checkpoint took its name over",
+                "it never did, or a collection or somebody let them go, or a later checkpoint took its name over",
             )
             .next_call(
                 "take back what Backout recorded since then with {}",

@@ -257,6 +257,8 @@ impl Engine {
         let leads_there = files.map(|files| step.at.is_empty() || files == step.at);
         match (leads_there, self.digest_now(plan, step)) {
             (Ok(true), Ok(digest)) if digest == step.staged => StepNow::Pending,
+            // Whoever was stopped has not looked.
+            (Err(error), _) | (_, Err(error)) if error.is_stop() => StepNow::Unknown,
             // What cannot be prepared now could be when the rollout began.
             (Ok(_), Ok(_) | Err(EngineError::Driver(_))) | (Err(EngineError::Driver(_)), _) => {
                 StepNow::Changed

@@ -6,7 +6,7 @@ use backout_model::{CheckpointName, OperationId};
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// Its files were let go.
-    #[error("the files of the checkpoint `{name}` are not kept any more")]
+    #[error("the checkpoint `{name}` keeps no files")]
     LetGo {
         /// The checkpoint.
         name: CheckpointName,

@@ -80,6 +80,33 @@ fn a_redo_after_a_forced_undo_brings_back_the_persons_text_and_says_that_it_is_n
 }
 
 #[test]
+fn what_a_redo_brought_back_with_a_persons_text_goes_newest_first_again() {
+    let world = World::new();
+    world.file("n", "0\n");
+    world.ok(&["write", "n", "--text", "1\n"]);
+    let first = newest(&world, "write");
+    world.ok(&["write", "n", "--text", "2\n"]);
+    let second = newest(&world, "write");
+    world.file("n", "2\nperson\n");
+    for _ in 0..2 {
+        let undone = world.json(&["undo", &first, "--force"]);
+        assert_eq!(world.read("n"), "0\n");
+        let steps = undone["steps"].as_array().unwrap().iter();
+        let ids: Vec<_> = steps
+            .map(|step| &step["id"].as_str().unwrap()[..8])
+            .collect();
+        assert_eq!(ids, [&second[..8], &first[..8]], "{undone}");
+        world.ok(&["redo"]);
+        assert_eq!(world.read("n"), "2\nperson\n");
+    }
+    let refused = json(&world, 1, &["undo"]);
+    assert_eq!(refused["code"], "conflict", "{refused}");
+    world.ok(&["undo", "--force"]);
+    assert_eq!(world.read("n"), "0\n");
+    world.check_store();
+}
+
+#[test]
 fn a_redo_that_takes_later_work_back_says_which_way_each_step_goes() {
     let world = World::new();
     world.file("m", "m0\n");
