@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Who may depend on whom, among our own crates. Development dependencies do not count.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     ("backout-crashpoint", &[]),
     ("backout-model", &[]),
     ("backout-agents", &["backout-config", "backout-model"]),
@@ -52,6 +52,10 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ),
     ("backout-daemon", &["backout-engine", "backout-model"]),
     (
+        "backout-mcp",
+        &["backout-drivers", "backout-engine", "backout-model"],
+    ),
+    (
         "backout-cli",
         &[
             "backout-agents",
@@ -63,6 +67,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "backout-drivers",
             "backout-engine",
             "backout-gates",
+            "backout-mcp",
             "backout-model",
             "backout-remote",
             "backout-storage",
@@ -151,10 +156,14 @@ fn the_core_brings_no_runtime_and_no_network() {
     }
 }
 
-/// Tells whether a package is ours, and not one that may bring a network: the drivers of servers, and who uses them.
+/// Tells whether a package is ours, and not one that may bring a network: the drivers of servers, the server, and who uses them.
 fn is_core(id: &str) -> bool {
     let folder = id.split_once("/crates/").map(|(_, rest)| rest);
-    folder.is_some_and(|folder| !["remote#", "cli#"].iter().any(|it| folder.starts_with(it)))
+    folder.is_some_and(|folder| {
+        !["remote#", "daemon#", "mcp#", "cli#"]
+            .iter()
+            .any(|it| folder.starts_with(it))
+    })
 }
 
 /// Lists what a package brings along wherever it goes: not what only its tests need.

@@ -276,32 +276,6 @@ fn a_config_of_50_mb_with_a_mark_and_mixed_line_ends_is_edited_and_put_back() {
 }
 
 #[test]
-fn a_new_key_comes_back_with_the_line_ends_that_somebody_gave_the_file_since() {
-    for (name, key, text) in [
-        ("a.toml", "b", "a = 1\r\n"),
-        ("a.json", "b", "{\r\n  \"a\": 1\r\n}\r\n"),
-        ("a.yaml", "b", "a: 1\r\n"),
-        ("a.ini", "s.b", "[s]\r\na = 1\r\n"),
-        (".env", "B", "A=1\r\n"),
-    ] {
-        for (from, to) in [("\r\n", "\n"), ("\n", "\r\n")] {
-            let text = text.replace("\r\n", from);
-            let world = World::new();
-            world.file(name, &text);
-            world.ok(&["set", name, key, "2"]);
-            let made = world.read(name);
-            world.ok(&["undo"]);
-            assert_eq!(world.read(name), text, "{name}");
-            world.file(name, &text.replace(from, to));
-            world.ok(&["redo"]);
-            assert_eq!(world.read(name), made.replace(from, to), "{name}");
-            world.ok(&["undo"]);
-            assert_eq!(world.read(name), text.replace(from, to), "{name}");
-        }
-    }
-}
-
-#[test]
 fn who_removed_the_file_or_the_table_of_a_key_is_named_if_it_was_one_of_us() {
     for removal in [&["unset", "a.toml", "s"][..], &["rm", "a.toml"]] {
         let world = World::new();

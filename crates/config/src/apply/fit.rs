@@ -38,32 +38,6 @@ pub(super) fn by_patch(
     first_good(document, change, edits, want).ok()
 }
 
-/// The change with the line ends of a text, if all lines of that end alike and otherwise than those of the change.
-pub(super) fn with_line_ends(text: &str, change: &KeyChange) -> Option<KeyChange> {
-    let ends = |text: &str| (text.matches('\n').count(), text.matches("\r\n").count());
-    let is_windows = match ends(text) {
-        (0, _) => return None,
-        (_, 0) => false,
-        (all, windows) if all == windows => true,
-        (_, _) => return None,
-    };
-    let mut ended = change.clone();
-    let patch = ended.patch.as_mut()?;
-    let gaps = [&mut patch.left.gap, &mut patch.right.gap];
-    for part in gaps
-        .into_iter()
-        .chain([&mut patch.before, &mut patch.after])
-    {
-        let plain = part.replace("\r\n", "\n");
-        *part = if is_windows {
-            plain.replace('\n', "\r\n")
-        } else {
-            plain
-        };
-    }
-    (ended != *change).then_some(ended)
-}
-
 /// Says that blanks or line ends may differ if not as many bytes came or went as the first time.
 pub(super) fn as_large(document: &Document<'_>, change: &KeyChange, text: String) -> Applied {
     let is_as_large = change.patch.as_ref().is_some_and(|patch| {

@@ -1,7 +1,7 @@
 //! Putting a key in.
 
 use super::Applied;
-use super::fit::{LAYOUT, PLACE, REMARK, as_large, by_patch, first_good, with_line_ends};
+use super::fit::{LAYOUT, PLACE, REMARK, as_large, by_patch, first_good};
 use crate::change::{Anchor, KeyChange, Piece};
 use crate::check::Want;
 use crate::dialect::Fresh;
@@ -40,10 +40,7 @@ pub(super) fn put_in(
         }
     };
     let from_right = slip.is_some_and(|slip| slip.above.is_empty());
-    // Somebody may have given all lines other ends since. A value that has them in it is not touched: it would mean another one.
-    let ended = with_line_ends(document.text(), change);
-    let ended = ended.and_then(|change| by_patch(document, &change, want, from_right));
-    if let Some(text) = ended.or_else(|| by_patch(document, change, want, from_right)) {
+    if let Some(text) = by_patch(document, change, want, from_right) {
         return Ok(placed(text));
     }
     let dialect = document.dialect();
