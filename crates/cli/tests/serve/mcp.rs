@@ -86,9 +86,12 @@ fn nobody_but_an_agent_is_served_over_mcp_and_nobody_where_no_root_was_named() {
     let agent = world.token(&["agent", "--agent", "coder"]);
     let server = world.serve(&["--mcp-root", world.path("").to_str().unwrap()]);
     for token in [&viewer, &operator] {
-        send(&server, token, None, &hello())
-            .0
-            .code(403, "forbidden");
+        let (answer, _) = send(&server, token, None, &hello());
+        answer.code(403, "forbidden");
+        let told = answer.text();
+        assert!(told.contains("only an agent is served here"), "{told}");
+        let next = "make a token for it: `backout --agent NAME serve token add --role agent`";
+        assert!(told.contains(next), "{told}");
     }
     send(&server, "nobody's", None, &hello())
         .0

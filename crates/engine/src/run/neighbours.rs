@@ -24,6 +24,9 @@ use crate::Engine;
 /// How long to wait before somebody is asked again.
 const AGAIN: Duration = Duration::from_millis(10);
 
+/// How long who has no desk itself waits for the desk of another: two that begin at once would wait for each other.
+const DESK_WAIT: Duration = Duration::from_secs(1);
+
 /// How long to wait until somebody has settled a command whose watcher died: its front does so at once.
 const SETTLING_WAIT: Duration = Duration::from_secs(3);
 
@@ -137,6 +140,7 @@ impl Neighbours {
         let words = Words::of(self.id, &claim);
         let began = Instant::now();
         let others = take(&mut self.others);
+        let desk_until = desk.is_none().then(|| began + DESK_WAIT);
         let mut rounds: Vec<Round<'_>> = others
             .iter()
             .map(|other| Round {
@@ -152,7 +156,7 @@ impl Neighbours {
                 break;
             }
             for round in &mut rounds {
-                round.ask(engine, &words);
+                round.ask(engine, &words, desk_until);
             }
             wait(desk, &rounds);
             while let Some(question) = desk.and_then(Desk::question) {
@@ -238,7 +242,7 @@ impl Neighbours {
 
 impl Round<'_> {
     /// Asks, if it is time to.
-    fn ask(&mut self, engine: &Engine, words: &Words) {
+    fn ask(&mut self, engine: &Engine, words: &Words, desk_until: Option<Instant>) {
         let State::Due(at) = self.state else {
             return;
         };
@@ -255,10 +259,11 @@ impl Round<'_> {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => State::Dead(now),
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_armed(engine) => {
                 // It is about to start, or its end is being written down: however long that takes on a busy machine.
-                if engine.store.is_alive(&self.other.owner) {
-                    later
-                } else {
-                    State::Dead(now)
+                let is_alive = engine.store.is_alive(&self.other.owner);
+                match (is_alive, desk_until) {
+                    (false, _) => State::Dead(now),
+                    (true, Some(until)) if now >= until => State::Done,
+                    (true, _) => later,
                 }
             }
             Err(_) => State::Done,
