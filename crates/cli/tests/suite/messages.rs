@@ -284,7 +284,6 @@ const EXCUSED: [(&str, &[&str]); 23] = [
             ", lost when the machine was started anew",
             "the engine gave no command",
             "write down who waits for the files",
-            "write out what the checkpoint keeps",
             "write down which checkpoints there are",
             "it could not be read",
             "nothing of the sandbox `{name}` is to be applied",
@@ -301,7 +300,6 @@ const EXCUSED: [(&str, &[&str]); 23] = [
         "a rule that was read has it, and so has what a command did; nobody has a tree of a hundred thousand names in a test",
         &[
             "it has no name",
-            "the desktop was not told:",
             "there is no such hook",
             "nothing was looked at",
             "names, too many to look through",
