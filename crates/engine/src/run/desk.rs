@@ -335,9 +335,9 @@ impl Asked {
 
     /// Waits no longer, and says so. Where the watcher looks at that very moment, its answer is waited for.
     pub(super) fn gives_up(&mut self) -> Heard {
-        // Of who cannot be told nobody will hear.
-        let is_told = self.stream.write_all(&[WENT_ON]).is_ok();
-        if !is_told || self.stream.set_nonblocking(true).is_err() {
+        // Who is gone has answered, or never will.
+        let _told = self.stream.write_all(&[WENT_ON]);
+        if self.stream.set_nonblocking(true).is_err() {
             return Heard::Nothing;
         }
         let heard = self.heard();
