@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | agents | fuzz | mutants | bench | python | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | agents | rego | fuzz | mutants | bench | python | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
@@ -30,6 +30,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   transparent  every call, and the tests of others (pjdfstest, Python, coreutils, git), bare and under `run`; [SUITE...]
            (half an hour)
   agents   the real coding agents that `ci` leaves out (Qwen Code, Cline, Copilot CLI), from npm, with scripted models
+  rego     the tests of policies in Rego, a feature that all other builds leave out (minutes: it builds anew what it needs)
   fuzz     every fuzz target, [SECONDS] each (30); needs the nightly compiler
   mutants  change the code of undo, redo and recovery on purpose, and see that a test notices; [PART/OF] (hours)
   bench    measure against what a user would do instead, write docs/benchmarks.md
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Some("links") => links::links(&rest),
         Some("transparent") => transparent::transparent(&rest),
         Some("agents") => agents(),
+        Some("rego") => rego(),
         Some("mutants") => mutants::mutants(&rest),
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
@@ -166,9 +168,6 @@ fn test(filters: &[String]) -> Result<(), String> {
     }
     tests.args(filters);
     run_all(vec![Step::new("tests", &mut tests)])?;
-    if filters.is_empty() {
-        rego()?;
-    }
     if !filters.is_empty() || !has_nextest {
         return Ok(());
     }
