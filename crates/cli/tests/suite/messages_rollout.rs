@@ -294,8 +294,8 @@ fn what_others_built_on_it_stays_until_somebody_forces_it() {
     rollout r: aborted, and all of it is undone
       wave 1  undone     a
       wave 2  untouched  b
-      also undone: 2e2ac13e (write a), which was built on 1715609f
-      `backout redo 1715609f 2e2ac13e` brings that back
+      also undone: cc623af8 (write a), which was built on 1715609f
+      `backout redo 1715609f cc623af8` brings that back
     ");
     assert_eq!(world.text("a"), "1\n");
     let status = world.cli(["--json", "rollout", "status"]).out;
