@@ -71,6 +71,7 @@ language = \"en\"
 [build]
 build-dir = \"html\"
 create-missing = false
+use-default-preprocessors = false
 
 [output.html]
 default-theme = \"light\"
