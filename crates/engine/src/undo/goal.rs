@@ -27,7 +27,7 @@ pub(super) struct Aim {
     pub(super) roots: Vec<OperationId>,
     pub(super) keys: Vec<Key>,
     /// The redos that were named, by what they brought back: their own recipes know what was there before them.
-    pub(super) redos: BTreeMap<OperationId, OperationId>,
+    pub(super) redos: BTreeMap<OperationId, Vec<Operation>>,
     /// The part of an operation that is meant, where it is not all of it.
     pub(super) parts: BTreeMap<OperationId, BTreeSet<Key>>,
 }
@@ -177,13 +177,14 @@ impl Engine {
     /// Gives the places in the journal where the acts of some redos began.
     fn begun(
         &self,
-        redos: &BTreeMap<OperationId, OperationId>,
+        redos: &BTreeMap<OperationId, Vec<Operation>>,
     ) -> Result<BTreeMap<OperationId, Lsn>, EngineError> {
         let mut begun = BTreeMap::new();
-        for (subject, redo) in redos {
-            if let Some(redo) = self.store.operation(*redo)? {
+        for (subject, redos) in redos {
+            for redo in redos {
                 let first = self.store.operation(redo.group.unwrap_or(redo.id))?;
-                begun.insert(*subject, first.unwrap_or(redo).lsn);
+                let at = first.map_or(redo.lsn, |first| first.lsn);
+                begun.insert(*subject, at);
             }
         }
         Ok(begun)
@@ -198,11 +199,14 @@ impl Engine {
             !step.targets.is_empty()
         });
         for step in &mut plan.steps {
-            if let Some(redo) = aim.redos.get(&step.id) {
-                let effect = self.store.effect(*redo)?;
+            let redos = aim.redos.get(&step.id).map_or(&[][..], Vec::as_slice);
+            let is_only = redos.len() == 1;
+            let brought = |redo: &&Operation| is_only || brought(redo, &step.targets);
+            for redo in redos.iter().filter(brought) {
+                let effect = self.store.effect(redo.id)?;
                 let held = self.driver_of(&effect)?.outline(&effect)?;
                 if covers(&held.targets, &step.targets) {
-                    step.with = *redo;
+                    step.with = redo.id;
                 }
             }
         }
@@ -287,7 +291,7 @@ impl Engine {
     ) -> Result<Aim, EngineError> {
         let mut roots = Vec::with_capacity(ids.len());
         let mut keys = Vec::new();
-        let mut redos = BTreeMap::new();
+        let mut redos: BTreeMap<_, Vec<Operation>> = BTreeMap::new();
         let mut parts: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let mut wholes = BTreeMap::new();
         for id in ids {
@@ -295,7 +299,7 @@ impl Engine {
             let (subject, held) = match self.store.operation(id)? {
                 Some(redo) if redo.verb == Verb::Redo && redo.status == Status::Committed => {
                     let subject = self.subject_of(&redo)?;
-                    redos.insert(subject.id, id);
+                    redos.entry(subject.id).or_default().push(redo.clone());
                     let mut held = subject.clone();
                     let brought: BTreeSet<_> = redo.in_effect().map(|s| s.target.key()).collect();
                     let is_of_it = |key: &Key| brought.contains(key);
@@ -355,6 +359,15 @@ impl Engine {
             .into_iter()
             .map(|operation| operation.id)
             .collect())
+    }
+
+    /// Gives the names under which paths were written: a directory above them may have got another since.
+    pub fn written_names(
+        &self,
+        paths: &[Key],
+        since: Option<Timestamp>,
+    ) -> Result<Vec<Key>, EngineError> {
+        Ok(self.on_paths(paths, since)?.1)
     }
 
     /// Gives what was done to paths and is in effect: the last of it, or all since a moment. Gives the paths, too, by the names
@@ -548,6 +561,12 @@ impl Engine {
 }
 
 /// Tells whether a recipe speaks of each of some targets.
+/// Tells whether it was this redo that brought something back, where it is one of several of an act.
+fn brought(redo: &Operation, targets: &[Target]) -> bool {
+    let brought: BTreeSet<&Key> = redo.targets.iter().map(|it| it.target.key()).collect();
+    targets.iter().all(|target| brought.contains(target.key()))
+}
+
 fn covers(held: &[Target], targets: &[Target]) -> bool {
     let told = Told::new(held.iter().map(|target| (target, target)));
     targets.iter().all(|target| told.of(target).is_some())

@@ -13,6 +13,7 @@ mod kept;
 mod later;
 mod own_state;
 mod parts;
+mod promised;
 pub(crate) mod recovery;
 mod returning;
 mod seeing;
