@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use backout_files::{FileChange, Files, Lacking, LayerEntry, Past, Shown, Was};
 use backout_model::ports::{
-    self, Applied, Aspect, Compare, Depots, Differing, Driver, DriverError, Durability, Examined, How, LookedAt, Outline,
-    Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State, Watch, WriteContents,
+    self, Applied, Aspect, Compare, Depots, Differing, Driver, DriverError, Durability, Examined,
+    How, LookedAt, Outline, Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State,
+    Watch, WriteContents,
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, RIDING_BYTES_MAX, Recipe,

@@ -1,6 +1,6 @@
 //! Reports of drift about which nothing was done.
 
-use super::{Call, Report};
+use super::{Call, Report, Typed};
 use crate::DriftError;
 
 pub(super) fn report(error: &DriftError) -> Report {
@@ -22,7 +22,10 @@ pub(super) fn report(error: &DriftError) -> Report {
                 .because(why.clone())
                 .next_call(
                     "accept what is there with {}",
-                    [Call::of("drift accept").arg(target.to_string())],
+                    [
+                        Call::of("drift accept")
+                            .typed(Typed::default().and(&[&target.to_string()])),
+                    ],
                 )
         }
         DriftError::NoMerge { target, why } => {
@@ -31,8 +34,10 @@ pub(super) fn report(error: &DriftError) -> Report {
                 .next_call(
                     "decide for one side with {} or {}",
                     [
-                        Call::of("drift accept").arg(target.to_string()),
-                        Call::of("drift restore").arg(target.to_string()),
+                        Call::of("drift accept")
+                            .typed(Typed::default().and(&[&target.to_string()])),
+                        Call::of("drift restore")
+                            .typed(Typed::default().and(&[&target.to_string()])),
                     ],
                 )
         }

@@ -7,8 +7,9 @@ use backout_crashpoint::crash_point;
 use backout_model::compensation::{Encoding, Idempotency};
 use backout_model::drift::DriftKind;
 use backout_model::ports::{
-    Applied, Aspect, Compare, Differing, Driver, DriverError, Durability, Examined, How, NewContent, Outline, Prepared,
-    PreparedUndo, ReadContents, Request, Scope, Staged, State, ValueChange, Watch,
+    Applied, Aspect, Compare, Differing, Driver, DriverError, Durability, Examined, How,
+    NewContent, Outline, Prepared, PreparedUndo, ReadContents, Request, Scope, Staged, State,
+    ValueChange, Watch,
 };
 use backout_model::{
     Armed, Completion, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind,
