@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use backout_engine::{Command, DriftCommand, Engine, EngineError, Report, Round, Watched, Watcher};
+use backout_engine::{Command, DriftCommand, Engine, EngineError, Round, Watched, Watcher};
 use clap::Args;
 
 use super::drift::named;
@@ -28,6 +28,13 @@ pub(crate) struct WatchArgs {
     /// Look at everything at least so often.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with = "once")]
     interval: u64,
+}
+
+impl WatchArgs {
+    /// Tells whether it looks once and ends.
+    pub(crate) const fn is_once(&self) -> bool {
+        self.once
+    }
 }
 
 /// Looks for drift.
