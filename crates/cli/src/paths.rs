@@ -65,6 +65,14 @@ impl Here {
         }
     }
 
+    /// Gives the directory; the root, if it is nowhere.
+    pub(crate) fn directory(&self) -> &Path {
+        if self.directory.is_empty() {
+            return Path::new("/");
+        }
+        Path::new(&self.directory)
+    }
+
     /// Leaves the directory out wherever a path in `text` begins with it.
     pub(crate) fn shorten(&self, text: &str) -> String {
         if self.directory.is_empty() {

@@ -51,6 +51,8 @@ pub(crate) fn need(command: &Command) -> Need {
                 Need::TakeBack
             }
         }
+        Command::Drift(command) if command.only_looks() => Need::Look,
+        Command::Drift(_) => Need::Operate,
         Command::Failed(command) => match command {
             FailedCommand::List => Need::LookAtAll,
             FailedCommand::Retry { .. } | FailedCommand::Accept { .. } => Need::Operate,

@@ -11,8 +11,8 @@ use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FailedCommand, PromptFilter, ProposalCommand, RolloutCommand, RunRequest, SandboxCommand,
-    Selection, TryCommand, WorkspaceReturn, WriteRequest,
+    DriftCommand, FailedCommand, PromptFilter, ProposalCommand, RolloutCommand, RunRequest,
+    SandboxCommand, Selection, TryCommand, WorkspaceReturn, WriteRequest,
 };
 
 /// Who asks, and in what connection.
@@ -94,6 +94,8 @@ pub enum Command {
         /// Only show the plan.
         is_dry_run: bool,
     },
+    /// Look for drift, and decide about it.
+    Drift(DriftCommand),
     /// Look after undos that failed.
     Failed(FailedCommand),
     /// Begin, commit or list tasks.

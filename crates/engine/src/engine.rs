@@ -213,6 +213,12 @@ impl Engine {
             // A history without its end would be a lie to whoever asks anything else.
             _ => self.store.check_end()?,
         }
+        let answer = self.obey(command);
+        self.notice_drift_in(&answer);
+        answer
+    }
+
+    fn obey(&self, command: Command) -> Result<Reply, EngineError> {
         match command {
             Command::Write { request } => self.write(&*self.typed(request)?).map(Reply::Finished),
             Command::Run(request) => self.run(*request).map(Box::new).map(Reply::Ran),
@@ -231,6 +237,7 @@ impl Engine {
                 is_dry_run,
             } => self.redo_or_show(&what, &options, is_dry_run),
             Command::Failed(command) => self.look_after_failed(command),
+            Command::Drift(command) => self.drift(command),
             Command::Task(command) => self.task(command),
             Command::Checkpoint(command) => self.checkpoint(command),
             Command::Log(filter) => self

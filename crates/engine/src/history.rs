@@ -198,6 +198,7 @@ impl Engine {
             unfinished,
             stuck: self.store.stuck()?,
             failed: self.failed_undos()?.into_iter().map(|it| it.id).collect(),
+            drifted: self.drifted()?,
             acts_left: self.acts_left()?,
             newest: self.store.operations(&newest)?,
             now: self.now(),

@@ -11,6 +11,7 @@ mod causes;
 mod command;
 mod diff;
 mod doctor;
+mod drift;
 mod engine;
 mod error;
 mod gate;
@@ -51,6 +52,10 @@ pub use calls::{
 pub use command::{
     CheckpointCommand, Command, Context, Decide, ExportTarget, Forebear, RecoverWhat, RedoWhat,
     TaskCommand, UndoOptions, UndoWhat,
+};
+pub use drift::{
+    DriftCommand, DriftDecided, DriftError, DriftHistory, DriftReport, DriftView, Round,
+    Unanswered, Watched, Watcher,
 };
 pub use engine::{Engine, MakeDrivers, Settings};
 pub use error::EngineError;

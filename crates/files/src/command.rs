@@ -18,6 +18,7 @@ use backout_model::{Armed, Completion, Digest, JsonText, OperationId, Recipe, Ta
 use serde::{Deserialize, Serialize};
 
 use crate::Claim;
+use crate::Past;
 use crate::inode::Identity;
 
 /// Where the log of a command is, as its recipe says.
@@ -182,6 +183,9 @@ pub trait Commands: fmt::Debug + Send + Sync {
 
     /// Says what was done to names since they were looked at.
     fn settle_looked(&self, id: OperationId, found: &JsonText) -> Result<Settled, DriverError>;
+
+    /// Writes down what was recorded of names, as if somebody had looked then, for [`Commands::settle_looked`]. Of what nobody kept that is said.
+    fn believe(&self, names: &[Past]) -> Result<JsonText, DriverError>;
 
     /// Tells what a command did to a database in rows, if it can be told so; none if it stays files.
     fn in_rows(

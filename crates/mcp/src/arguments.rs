@@ -231,6 +231,14 @@ pub(crate) struct Named {
     pub(crate) operation: String,
 }
 
+/// What to look at.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct Drift {
+    /// Look at everything at or below this path first, and not only at what is known.
+    #[serde(default)]
+    pub(crate) path: Option<String>,
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Differs {
     /// The operation: the beginning of its id.

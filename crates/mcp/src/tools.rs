@@ -7,8 +7,8 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
 use crate::arguments::{
-    Checkpoint, Delete, Differs, Edit, Http, Log, Move, Named, Redo, Run, Set, Sql, Task, Try,
-    TryEnd, Undo, Write,
+    Checkpoint, Delete, Differs, Drift, Edit, Http, Log, Move, Named, Redo, Run, Set, Sql, Task,
+    Try, TryEnd, Undo, Write,
 };
 use crate::schema;
 
@@ -175,6 +175,14 @@ pub(crate) const ALL: &[Kind] = &[
         hints: LOOKS,
         input: input::<Log>,
         replies: &["log"],
+    },
+    Kind {
+        name: "drift",
+        title: "List what others changed",
+        description: "List what you wrote and somebody else has changed since, so that you do not rely on it. Only a person decides about it.",
+        hints: LOOKS,
+        input: input::<Drift>,
+        replies: &["drift"],
     },
     Kind {
         name: "diff",

@@ -15,11 +15,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::drift::DriftKind;
 use crate::ports::{Applied, ChangedFile, How, OnConflict, Prepared, PreparedUndo, Watch};
 use crate::report::Report;
 use crate::{
     Armed, Completion, Digest, DriverName, Effect, Flaw, JsonText, Key, OperationId, OperationKind,
-    OutcomeKind, Recipe, Slot, Strategy, Target, TargetPath, Traits, Verb,
+    OutcomeKind, Recipe, Slot, Strategy, Target, TargetPath, Timestamp, Traits, Verb,
 };
 
 /// Something that a driver can be asked to write.
@@ -270,6 +271,47 @@ impl fmt::Debug for ValueChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ValueChange({})", self.key)
     }
+}
+
+/// What an effect tells of a target that is about to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aspect {
+    /// All of it.
+    Whole,
+    /// Its mode, owner or attributes, and nothing else.
+    Looks,
+    /// What is in a directory, as one: nobody has a list.
+    Tree,
+    /// That it is not there: it lies in a directory that the effect made, and is not the effect's.
+    Stranger,
+}
+
+/// What is to be compared of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compare {
+    /// Nothing.
+    Nothing,
+    /// All that the effect tells.
+    All,
+    /// All but mode, owner and attributes.
+    NotLooks,
+}
+
+/// A target that is not what an effect left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Differing {
+    /// The target.
+    pub target: Target,
+    /// What kind of difference.
+    pub kind: DriftKind,
+    /// What the effect left, in words and without values.
+    pub expected: String,
+    /// What is there, in words and without values.
+    pub found: String,
+    /// Tells two findings apart.
+    pub mark: Digest,
+    /// When what is there says that it changed.
+    pub changed: Option<Timestamp>,
 }
 
 /// What is wrong with something that is kept, if anything is.
@@ -552,10 +594,72 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Lists the targets that are not as an effect left them, whatever an undo would make of that. `wanted` is asked first, of each
+    /// target that the effect tells of. Looks only; who cannot look says so, and does not take that for a difference.
+    fn differing(
+        &self,
+        effect: &Effect,
+        wanted: &dyn Fn(&Key, Aspect) -> Compare,
+    ) -> Result<Vec<Differing>, DriverError> {
+        let is_wanted = |it: &Examined| wanted(it.target.key(), Aspect::Whole) != Compare::Nothing;
+        let mut examined = self.examine(effect, false)?;
+        examined.retain(is_wanted);
+        if examined.iter().all(|it| it.state == State::After) {
+            return Ok(Vec::new());
+        }
+        let values = self.values(effect)?.unwrap_or_default();
+        Ok(differing_by_look(examined, &values))
+    }
+
     /// Says what an effect did to parts, value by value; none if it is not told in parts.
     fn values(&self, _effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
         Ok(None)
     }
+}
+
+/// Says what differs by what an undo would find, and by the values that are there.
+fn differing_by_look(examined: Vec<Examined>, values: &[ValueChange]) -> Vec<Differing> {
+    let mut differing = Vec::new();
+    for it in examined {
+        let key = it.target.key();
+        let mut now = values.iter().filter(|value| value.key.is_at_or_below(key));
+        let why = match &it.state {
+            State::After => continue,
+            State::Before => "as it was before",
+            State::Other { why } => why,
+        };
+        let mut mark = why.as_bytes().to_vec();
+        let (mut is_told, mut is_there) = (false, false);
+        for value in now.by_ref() {
+            // Nobody can tell: that is no difference.
+            let Ok(now) = &value.now else {
+                continue;
+            };
+            is_told = true;
+            is_there |= now.is_some();
+            mark.push(0);
+            mark.extend(now.as_deref().unwrap_or_default().as_bytes());
+        }
+        let is_gone = if is_told {
+            !is_there
+        } else {
+            it.goes && it.state == State::Before
+        };
+        let (kind, found) = match (&it.state, is_gone) {
+            (_, true) => (DriftKind::Gone, "nothing"),
+            (State::Before, false) => (DriftKind::Changed, "what it was before"),
+            (State::After | State::Other { .. }, false) => (DriftKind::Changed, "something else"),
+        };
+        differing.push(Differing {
+            kind,
+            expected: "what the operation left".to_owned(),
+            found: found.to_owned(),
+            mark: Digest::of(&mark),
+            changed: None,
+            target: it.target,
+        });
+    }
+    differing
 }
 
 #[cfg(test)]

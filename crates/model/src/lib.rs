@@ -14,6 +14,7 @@ mod bad_recipe;
 mod command;
 pub mod compensation;
 mod digest;
+pub mod drift;
 mod driver;
 mod gate;
 mod glob;

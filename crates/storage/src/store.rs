@@ -249,6 +249,20 @@ impl Store {
         Ok(value)
     }
 
+    /// Tells whether nobody writes at this moment, without waiting for them.
+    pub(crate) fn is_unlocked(&self) -> bool {
+        if self.is_poisoned.load(Ordering::Acquire) {
+            return false;
+        }
+        let connection = self.connection();
+        if connection.busy_timeout(Duration::ZERO).is_err() {
+            return false;
+        }
+        let begun = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate);
+        let is_free = begun.is_ok_and(|transaction| transaction.rollback().is_ok());
+        connection.busy_timeout(BUSY_WAIT).is_ok() && is_free
+    }
+
     /// Gives the place of the log of what a running command touches.
     pub fn capture_log(&self, id: OperationId) -> PathBuf {
         self.directory.path().join(CAPTURES).join(id.to_string())

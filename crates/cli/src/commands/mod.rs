@@ -13,6 +13,7 @@ mod cp;
 mod db;
 pub(crate) mod diff;
 mod doctor;
+mod drift;
 mod edit;
 mod export;
 mod failed;
@@ -50,6 +51,7 @@ mod ui;
 pub(crate) mod undo;
 mod unset;
 mod verify;
+mod watch;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -89,6 +91,8 @@ pub(crate) enum Subcommand {
     Diff(diff::DiffArgs),
     Status(status::StatusArgs),
     Failed(failed::FailedArgs),
+    Drift(drift::DriftArgs),
+    Watch(watch::WatchArgs),
     Pending(pending::PendingArgs),
     #[command(hide = true)]
     Notice(notice::NoticeArgs),
@@ -156,6 +160,7 @@ impl Subcommand {
             | Self::Redo(_)
             | Self::Rollback(_) => true,
             Self::Failed(args) => args.only_looks(),
+            Self::Drift(args) => args.only_looks(),
             Self::Db(args) => args.only_looks(),
             Self::Gc(args) => args.only_looks(),
             Self::Doctor(args) => args.only_looks(),
@@ -234,6 +239,8 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Diff(args) => diff::cmd_diff(session, &args),
         Subcommand::Status(args) => status::cmd_status(session, &args),
         Subcommand::Failed(args) => failed::cmd_failed(session, args),
+        Subcommand::Drift(args) => drift::cmd_drift(session, args),
+        Subcommand::Watch(args) => watch::cmd_watch(session, args),
         Subcommand::Pending(args) => pending::cmd_pending(session, &args),
         Subcommand::Notice(args) => notice::cmd_notice(session, &args),
         Subcommand::Approve(args) => approve::cmd_approve(session, args),

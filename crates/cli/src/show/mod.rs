@@ -7,6 +7,7 @@ mod checks;
 pub(crate) mod classify;
 pub(crate) mod config;
 pub(crate) mod diff;
+pub(crate) mod drift;
 mod failed;
 mod gc;
 mod half_way;
@@ -80,6 +81,8 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Log { operations } => log::list(session, operations, now, true),
         Reply::Shown(shown) => operation::shown(session, shown, now),
         Reply::Failed { failed } => failed::list(session, failed, engine.now()),
+        Reply::Drift(report) => drift::list(session, report),
+        Reply::DriftDecided(decided) => drift::decided(session, decided),
         Reply::Accepted { id } => failed::accepted(session, *id),
         Reply::Diff(diff) => diff::files(session, &diff.files, diff::Style::Full),
         Reply::Status(status) => status::status(session, status),
@@ -130,6 +133,8 @@ pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
         | Reply::Undone(_)
         | Reply::Failed { .. }
         | Reply::Accepted { .. }
+        | Reply::Drift(_)
+        | Reply::DriftDecided(_)
         | Reply::Task(_)
         | Reply::Tasks { .. }
         | Reply::Committed { .. }

@@ -28,6 +28,11 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
             text.extend(["  ", &paint(ACCENT, &failed.short()), "\n"]);
         }
     }
+    if status.drifted > 0 {
+        let targets = counted(status.drifted, "target");
+        let heading = heading("not as recorded any more", WARN);
+        text.push_str(&format!("{heading}  {targets}; see `backout drift`\n"));
+    }
     if !status.acts_left.is_empty() {
         text.push_str(&heading("left half-way", WARN));
         for left in &status.acts_left {

@@ -208,6 +208,13 @@ impl Ui {
         }
     }
 
+    /// Prints one of several lines of data, for programs.
+    pub(crate) fn print_line(&mut self, line: &str) {
+        if let Err(error) = writeln!(self.out, "{line}") {
+            self.fails(error);
+        }
+    }
+
     /// Tells people something on stderr, as it is: stdout belongs to somebody else.
     pub(crate) fn tell(&mut self, text: &str) {
         if !self.is_json && !self.is_quiet {

@@ -3,6 +3,7 @@
 mod command;
 mod content;
 mod deciding;
+mod drift;
 mod events;
 mod graph;
 mod lists;
@@ -254,6 +255,14 @@ fn looking() -> Vec<Endpoint> {
             get(lists::failed),
         ),
         looks(
+            "/v1/drift",
+            "listDrift",
+            "List what is not as it was recorded, after another look at it.",
+            &[("at", Kind::Texts), ("all", Kind::Flag)],
+            Json("reply-drift"),
+            get(drift::list),
+        ),
+        looks(
             "/v1/status",
             "showStatus",
             "Show where things stand.",
@@ -383,6 +392,46 @@ fn acting() -> Vec<Endpoint> {
             Some("why"),
             Json("reply-accepted"),
             post(deciding::accept),
+        ),
+        acts(
+            "/v1/drift/look",
+            "lookForDrift",
+            "Look at all that was recorded, or at what lies at or below some targets.",
+            Some("drift-meant"),
+            Json("reply-drift"),
+            post(drift::look),
+        ),
+        acts(
+            "/v1/drift/accept",
+            "acceptDrift",
+            "Record what others made of targets.",
+            Some("drift-meant"),
+            Json("reply-drift-decided"),
+            post(drift::accept),
+        ),
+        acts(
+            "/v1/drift/restore",
+            "restoreDrift",
+            "Make targets what was recorded.",
+            Some("drift-meant"),
+            Json("reply-drift-decided"),
+            post(drift::restore),
+        ),
+        acts(
+            "/v1/drift/merge",
+            "mergeDrift",
+            "Bring what others made of files together with what was recorded.",
+            Some("drift-meant"),
+            Json("reply-drift-decided"),
+            post(drift::merge),
+        ),
+        acts(
+            "/v1/drift/ignore",
+            "ignoreDrift",
+            "Leave alone what a pattern matches, or look at it again.",
+            Some("drift-pattern"),
+            Json("reply-drift-decided"),
+            post(drift::ignore),
         ),
         acts(
             "/v1/runs",

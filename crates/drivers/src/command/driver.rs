@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use backout_capture::live::{Answer, Touch};
 use backout_files::{
-    Ask, Claim, CommandLog, Commands, Database, Forbids, Limits, Looked, Part, Reading, Settled,
-    Share,
+    Ask, Claim, CommandLog, Commands, Database, Forbids, Limits, Looked, Part, Past, Reading,
+    Settled, Share,
 };
 use backout_model::ports::{DriverError, Fault};
 use backout_model::{Armed, JsonText, OperationId, Target, TargetPath};
@@ -80,6 +80,10 @@ impl Commands for CommandDriver {
 
     fn settle_looked(&self, id: OperationId, found: &JsonText) -> Result<Settled, DriverError> {
         Ok(looked::settle_looked(self.files.context(), id, found)?)
+    }
+
+    fn believe(&self, names: &[Past]) -> Result<JsonText, DriverError> {
+        Ok(looked::believe(self.files.context(), names)?)
     }
 
     fn in_rows(

@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use backout_files::{Looked, Settled};
+use backout_files::{Looked, Past, Settled, Was};
 use backout_model::ports::NewContent;
 use backout_model::{Digest, JsonText, OperationId, TargetPath};
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::log::Note;
 use super::settle::settle;
 use super::tracker::Tracker;
-use crate::file::before_image::{INLINE_BYTES_MAX, link_target, meta_of};
+use crate::file::before_image::{INLINE_BYTES_MAX, digest_of, link_target, meta_of};
 use crate::file::context::FileContext;
 use crate::file::error::FileError;
+use crate::file::past::digest;
 use crate::file::recipe::{Holes, Image, Kind};
 use crate::file::resolve::{Last, resolve};
 use crate::file::sys::{Dir, Node, Place, bytes};
@@ -234,4 +235,72 @@ pub(crate) fn settle_looked(
         tracker.apply(note, Vec::new());
     }
     settle(context, id, tracker)
+}
+
+/// Writes down what was recorded of names. Where nobody has the bytes any more, that is what is written.
+pub(crate) fn believe(context: &FileContext, names: &[Past]) -> Result<JsonText, FileError> {
+    let mut found = Vec::with_capacity(names.len());
+    for Past { path, was } in names {
+        let note = match was {
+            Some(was) => Note::Whole {
+                path: path.clone(),
+                image: image_of(context, path, was)?,
+                written: None,
+            },
+            None => Note::Absent(path.clone()),
+        };
+        found.push(Found { note, shared: None });
+    }
+    JsonText::of(&found).map_err(|error| FileError::Io {
+        path: "what was recorded".to_owned(),
+        action: "write down",
+        source: error.into(),
+    })
+}
+
+fn image_of(context: &FileContext, path: &TargetPath, was: &Was) -> Result<Image, FileError> {
+    let unkept = |why: &str| Image::Unkept {
+        node: was.kind,
+        why: why.to_owned(),
+    };
+    let Some(meta) = was.meta.clone() else {
+        return Ok(unkept("only its name was recorded"));
+    };
+    Ok(match was.kind {
+        Kind::File => {
+            // Where only mode, owner or attributes were recorded, the bytes are those that are there.
+            let digest = match (was.is_dress(), standing(path)?) {
+                (true, Some((place, node))) if node.kind == Kind::File => {
+                    Some((digest_of(&place)?.0, node.identity.size))
+                }
+                _ => digest(context, was)?.zip(was.size),
+            };
+            let is_kept = |digest: &Digest| {
+                let contents = &context.contents;
+                contents.has(digest).is_ok_and(|has| has)
+                    && contents.outside(digest).is_ok_and(|it| it.is_empty())
+            };
+            match digest.filter(|(digest, _)| is_kept(digest)) {
+                Some((digest, size)) => Image::File {
+                    digest,
+                    size,
+                    stored: true,
+                    meta,
+                    without: None,
+                    holes: Holes::new(),
+                },
+                None => unkept("nobody had it when somebody else replaced it"),
+            }
+        }
+        Kind::Directory => Image::Directory { meta },
+        Kind::Symlink => match was.link.clone() {
+            Some(to) => Image::Symlink { to, meta },
+            None => unkept("nobody noted where the link led"),
+        },
+        Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => Image::Special {
+            node: was.kind,
+            device: was.device,
+            meta,
+        },
+    })
 }

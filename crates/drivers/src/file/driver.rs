@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use backout_files::{FileChange, Files, Lacking, LayerEntry, Past, Shown, Was};
 use backout_model::ports::{
-    self, Applied, Depots, Driver, DriverError, Durability, Examined, How, LookedAt, Outline,
-    Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State, Watch, WriteContents,
+    self, Applied, Aspect, Compare, Depots, Differing, Driver, DriverError, Durability, Examined,
+    How, LookedAt, Outline, Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State,
+    Watch, WriteContents,
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, RIDING_BYTES_MAX, Recipe,
@@ -377,6 +378,14 @@ impl Driver for FileDriver {
         is_needed: &dyn Fn(&Key) -> bool,
     ) -> Result<Vec<LookedAt>, DriverError> {
         Ok(check_kept(&self.context, effect, is_needed)?)
+    }
+
+    fn differing(
+        &self,
+        effect: &Effect,
+        wanted: &dyn Fn(&Key, Aspect) -> Compare,
+    ) -> Result<Vec<Differing>, DriverError> {
+        Ok(past::differing(&self.context, effect, wanted)?)
     }
 
     fn as_files(&self, effect: &Effect) -> Result<Option<Effect>, DriverError> {

@@ -16,9 +16,9 @@ use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, Verify
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    FailedUndo, LetGo, PromptView, ProposalView, Ran, RepairReport, RolloutView, SandboxBatch,
-    SandboxExported, SandboxPruned, SandboxRan, SandboxView, TrialView, WorkspaceKept,
-    WorkspacePlan,
+    DriftDecided, DriftReport, FailedUndo, LetGo, PromptView, ProposalView, Ran, RepairReport,
+    RolloutView, SandboxBatch, SandboxExported, SandboxPruned, SandboxRan, SandboxView, TrialView,
+    WorkspaceKept, WorkspacePlan,
 };
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, DiffValue, PlanDiff};
@@ -109,6 +109,10 @@ pub enum Reply {
         /// The operation.
         id: OperationId,
     },
+    /// What has drifted.
+    Drift(DriftReport),
+    /// What was decided about drift.
+    DriftDecided(DriftDecided),
     /// A task.
     Task(Task),
     /// Tasks, newest first.
@@ -277,12 +281,23 @@ pub struct StatusReport {
     /// Operations whose undo failed, and that a person has to look at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<OperationId>,
+    /// How many targets have drifted, as far as was noted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drifted: u64,
     /// Undos and redos of several operations that were left between two of them.
     pub acts_left: Vec<ActLeft>,
     /// The newest operations.
     pub newest: Vec<Operation>,
     /// The present moment, to tell ages by.
     pub now: Timestamp,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands a reference over"
+)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What garbage collection did.

@@ -6,7 +6,8 @@ use backout_storage::{RefError, StorageError};
 
 use super::ErrorCode;
 use crate::{
-    EngineError, GateError, LadderError, RolloutError, SandboxError, TrialError, WorkspaceError,
+    DriftError, EngineError, GateError, LadderError, RolloutError, SandboxError, TrialError,
+    WorkspaceError,
 };
 
 /// Gives the word for what a driver could not do: its own, if it has one.
@@ -82,6 +83,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Sandbox(error) => sandbox(error),
         EngineError::Workspace(error) => workspace(error),
         EngineError::Rollout(error) => rollout(error),
+        EngineError::Drift(error) => drift(error),
         EngineError::Io { .. } => ErrorCode::Io,
     }
 }
@@ -122,6 +124,17 @@ fn gate(error: &GateError) -> ErrorCode {
         GateError::Answered(_) => ErrorCode::AnsweredBefore,
         GateError::UndoneSince { .. } => ErrorCode::UndoneSince,
         GateError::Unclear { .. } => ErrorCode::Unclear,
+    }
+}
+
+const fn drift(error: &DriftError) -> ErrorCode {
+    match error {
+        DriftError::Unknown { .. } | DriftError::NotIgnored { .. } => ErrorCode::NoDrift,
+        DriftError::Changed { .. } => ErrorCode::DriftChanged,
+        DriftError::NotYours => ErrorCode::NotYourDrift,
+        DriftError::NoRestore { .. } => ErrorCode::Lost,
+        DriftError::NoMerge { .. } => ErrorCode::Conflict,
+        DriftError::Pattern { .. } => ErrorCode::Usage,
     }
 }
 

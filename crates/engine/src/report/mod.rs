@@ -6,6 +6,7 @@
 
 mod advice;
 mod code;
+mod drift;
 mod gate;
 mod ladder;
 mod plan;
@@ -276,6 +277,7 @@ fn told(error: EngineError) -> Report {
         EngineError::Sandbox(error) => sandbox::report(&error),
         EngineError::Workspace(error) => workspace::report(error),
         EngineError::Rollout(error) => rollout::report(&error),
+        EngineError::Drift(error) => drift::report(&error),
         EngineError::Io { action, source } => {
             Report::refused(format!("could not {action}")).because(source)
         }

@@ -1,10 +1,12 @@
 //! Tools that only look.
 
-use backout_engine::{Command, Engine, Filter, OperationRef, Reply, Report, Selection};
+use backout_engine::{
+    Command, DriftCommand, Engine, Filter, OperationRef, Reply, Report, Selection,
+};
 use backout_model::{Key, Operation, TargetPath};
 
 use super::{Failed, Work, asked_of_the_past};
-use crate::arguments::{Differs, Log, Named};
+use crate::arguments::{Differs, Drift, Log, Named};
 use crate::reach::Last;
 use crate::{Caller, own};
 
@@ -54,6 +56,32 @@ pub(super) fn log(arguments: Log, caller: &Caller) -> Result<Work, Report> {
         operations.truncate(limit);
         operations.iter_mut().for_each(shorten);
         Ok(Reply::Log { operations })
+    }))
+}
+
+pub(super) fn drift(arguments: &Drift, caller: &Caller) -> Result<Work, Report> {
+    let path = arguments.path.as_deref();
+    let path = path.map(|path| caller.path(path, Last::Itself));
+    let below: Option<Key> = path.transpose()?.map(|path| key(&path)).transpose()?;
+    Ok(asked_of_the_past(move |engine, caller| {
+        let command = match below {
+            Some(below) => DriftCommand::Look { below: vec![below] },
+            None => DriftCommand::List {
+                below: Vec::new(),
+                all: false,
+            },
+        };
+        let reply = engine.execute(Command::Drift(command))?;
+        let Reply::Drift(mut report) = reply else {
+            return Ok(reply);
+        };
+        // What others wrote is theirs to know.
+        report
+            .open
+            .retain(|it| it.drift.expected.agent.as_ref() == Some(&caller.agent));
+        report.ignored.clear();
+        report.unanswered.clear();
+        Ok(Reply::Drift(report))
     }))
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn work(tool: &str, arguments: JsonObject, caller: &Caller) -> Result
         "task" => Ok(task(read(arguments)?)),
         "checkpoint" => checkpoint(read(arguments)?, caller),
         "log" => look::log(read(arguments)?, caller),
+        "drift" => look::drift(&read(arguments)?, caller),
         "diff" => Ok(look::diff(read(arguments)?)),
         "show" => Ok(look::show(read(arguments)?)),
         "preview_undo" => take_back::undo(read(arguments)?, caller, true),

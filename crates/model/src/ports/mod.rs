@@ -36,8 +36,8 @@ pub use self::verify::{
 pub use self::workspace::Workspace;
 pub use crate::bad_recipe::BadRecipe;
 pub use crate::driver::{
-    Driver, DriverError, Examined, Fault, Guarantee, LeftOver, LookedAt, Outline, Request, Scope,
-    Staged, State, ValueChange,
+    Aspect, Compare, Differing, Driver, DriverError, Examined, Fault, Guarantee, LeftOver,
+    LookedAt, Outline, Request, Scope, Staged, State, ValueChange,
 };
 pub use crate::gate::{
     AppliedChange, ChangedFile, FileBytes, Gate, NodeFacts, Reason, Ruling, StagedChange, TextPlace,
@@ -138,6 +138,11 @@ impl Entry {
 pub trait Append {
     /// Appends the entry and returns the place of its last record.
     fn append(&self, entry: &Entry, durability: Durability) -> Result<Lsn, StorageError>;
+
+    /// Tells whether an append would begin at once. Whoever only reads appends nothing that would have to wait.
+    fn is_free(&self) -> bool {
+        true
+    }
 }
 
 /// Says that a content cannot be had.

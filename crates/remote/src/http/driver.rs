@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use backout_crashpoint::crash_point;
 use backout_model::compensation::{Encoding, Idempotency};
+use backout_model::drift::DriftKind;
 use backout_model::ports::{
-    Applied, Driver, DriverError, Durability, Examined, How, NewContent, Outline, Prepared,
-    PreparedUndo, ReadContents, Request, Scope, Staged, State, ValueChange, Watch,
+    Applied, Aspect, Compare, Differing, Driver, DriverError, Durability, Examined, How,
+    NewContent, Outline, Prepared, PreparedUndo, ReadContents, Request, Scope, Staged, State,
+    ValueChange, Watch,
 };
 use backout_model::{
-    Armed, Completion, Digest, DriverName, Effect, JsonText, OperationId, OperationKind,
-    OutcomeKind, Recipe, Strategy, TargetOutcome,
+    Armed, Completion, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind,
+    OutcomeKind, Recipe, Strategy, Target, TargetOutcome,
 };
 
 use super::error::HttpError;
@@ -54,6 +56,24 @@ impl HttpDriver {
     pub fn new(contents: Arc<dyn ReadContents>) -> Self {
         let watch = Watch::default();
         Self { contents, watch }
+    }
+
+    /// Tells which target an effect is about and how it stands, or why nobody can tell.
+    fn sight_of(&self, effect: &Effect) -> Result<(Target, Result<State, HttpError>), DriverError> {
+        Ok(match effect.recipe.read(VERSION)? {
+            HttpRecipe::Call(call) => {
+                let target = call.target.clone();
+                let answered = answered_in(effect.completion.as_ref());
+                let ready = self.ready(*call);
+                let sight = ready.and_then(|ready| state(&ready, answered));
+                (target, sight.map(|sight| sight.state))
+            }
+            HttpRecipe::Answer(answer) => {
+                let is_recorded = effect.completion.as_ref().is_some_and(|it| !it.0.is_null());
+                let target = answer.call.target.clone();
+                (target, self.state_of_answer(&answer, is_recorded))
+            }
+        })
     }
 
     /// Gets the bodies of a call that was recorded.
@@ -353,23 +373,35 @@ impl Driver for HttpDriver {
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
-        let (target, state) = match effect.recipe.read(VERSION)? {
-            HttpRecipe::Call(call) => {
-                let target = call.target.clone();
-                let answered = answered_in(effect.completion.as_ref());
-                let ready = self.ready(*call);
-                let sight = ready.and_then(|ready| state(&ready, answered));
-                (target, sight.map(|sight| sight.state))
-            }
-            HttpRecipe::Answer(answer) => {
-                let is_recorded = effect.completion.as_ref().is_some_and(|it| !it.0.is_null());
-                let target = answer.call.target.clone();
-                (target, self.state_of_answer(&answer, is_recorded))
-            }
-        };
+        let (target, state) = self.sight_of(effect)?;
         let state = state.unwrap_or_else(|error| State::Other {
             why: error.to_string(),
         });
         Ok(vec![Examined::new(0, target, state)])
+    }
+
+    fn differing(
+        &self,
+        effect: &Effect,
+        wanted: &dyn Fn(&Key, Aspect) -> Compare,
+    ) -> Result<Vec<Differing>, DriverError> {
+        let (target, state) = self.sight_of(effect)?;
+        // Who does not answer says nothing.
+        let why = match state? {
+            State::After => return Ok(Vec::new()),
+            State::Before => "what it was before".to_owned(),
+            State::Other { why } => why,
+        };
+        if wanted(target.key(), Aspect::Whole) == Compare::Nothing {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Differing {
+            target,
+            kind: DriftKind::Changed,
+            expected: "what the call left".to_owned(),
+            mark: Digest::of(why.as_bytes()),
+            found: why,
+            changed: None,
+        }])
     }
 }

@@ -19,6 +19,10 @@ impl Append for Store {
             self.append_in(transaction, entry, now)
         })
     }
+
+    fn is_free(&self) -> bool {
+        self.is_unlocked()
+    }
 }
 
 impl Store {

@@ -19,12 +19,22 @@ pub(crate) fn changes_of(
     effect: &Effect,
 ) -> Result<Vec<FileChange>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
-    let completion = FileCompletion::of(effect)?;
-    let inodes = Inodes::of(&recipe, &completion);
+    changes_in(context, &recipe, &FileCompletion::of(effect)?, true)
+}
+
+/// The same. What is in trees that went is left out unless it is wanted.
+fn changes_in(
+    context: &FileContext,
+    recipe: &FileRecipe,
+    completion: &FileCompletion,
+    with_gone: bool,
+) -> Result<Vec<FileChange>, FileError> {
+    let inodes = Inodes::of(recipe, completion);
     let trees = Trees {
         context,
-        recipe: &recipe,
+        recipe,
         inodes: &inodes,
+        with_gone,
     };
     let mut all = Vec::new();
     for (index, change) in recipe.changes.iter().enumerate() {
@@ -80,6 +90,19 @@ pub(crate) fn sides_of(
     context: &FileContext,
     effect: &Effect,
 ) -> Result<Vec<FileChange>, FileError> {
+    Ok(once(changes_of(context, effect)?))
+}
+
+/// Lists every name that an effect changed, once, in order. What was in trees that went is not told.
+pub(super) fn left_by(
+    context: &FileContext,
+    recipe: &FileRecipe,
+    completion: &FileCompletion,
+) -> Result<Vec<FileChange>, FileError> {
+    Ok(once(changes_in(context, recipe, completion, false)?))
+}
+
+fn once(changes: Vec<FileChange>) -> Vec<FileChange> {
     let mut sides: BTreeMap<TargetPath, FileChange> = BTreeMap::new();
     // A name may change more than once: the first before and the last after count.
     let mut note = |change: FileChange| {
@@ -87,13 +110,13 @@ pub(crate) fn sides_of(
         let known = known.or_insert_with(|| FileChange::new(change.path, change.before, None));
         (known.after, known.is_as_now) = (change.after, change.is_as_now);
     };
-    for mut change in changes_of(context, effect)? {
+    for mut change in changes {
         if let Some(from) = change.from.take() {
             note(FileChange::new(from, change.before.take(), None));
         }
         note(change);
     }
-    Ok(sides.into_values().collect())
+    sides.into_values().collect()
 }
 
 /// What is told of trees that an effect kept or brought as one.
@@ -101,6 +124,8 @@ struct Trees<'e> {
     context: &'e FileContext,
     recipe: &'e FileRecipe,
     inodes: &'e Inodes<'e>,
+    /// Whether what is in trees that went is told.
+    with_gone: bool,
 }
 
 impl Trees<'_> {
@@ -117,7 +142,12 @@ impl Trees<'_> {
             self.inodes.image(index, path, after, Side::After),
         ));
         let mut inside: BTreeMap<TargetPath, (Option<Was>, Option<Was>)> = BTreeMap::new();
-        for (name, was) in self.entries(path, before)?.0 {
+        let gone = if self.with_gone {
+            self.entries(path, before)?.0
+        } else {
+            Vec::new()
+        };
+        for (name, was) in gone {
             let was = self.inodes.told(&name, was, Side::Before);
             inside.entry(name).or_default().0 = Some(was);
         }

@@ -2,21 +2,23 @@
 //!
 //! Nothing is read until somebody asks for bytes. A tree that was kept as one is shown with all that is in it.
 
+mod differing;
 mod effect;
 mod inside;
 mod moved;
 mod read;
 mod shared;
 
-use backout_model::TargetPath;
+use backout_model::{Digest, TargetPath};
 
-use super::before_image::{link_target, meta_of};
+use super::before_image::{digest_of, link_target, meta_of};
 use super::compare::Current;
 use super::error::FileError;
 use super::recipe::{Image, Kind};
 use super::sys::{Node, Place};
 
 pub(crate) use backout_files::{Base, Body, FileChange, Past, Shown, Was};
+pub(crate) use differing::differing;
 pub(crate) use effect::{changes_of, sides_of, walk};
 pub(crate) use inside::inside_of;
 pub(crate) use moved::sides_with_moved;
@@ -148,4 +150,9 @@ pub(crate) fn now(path: &TargetPath) -> Result<Option<Was>, FileError> {
         (Some(place), Some(node)) => was_there(place, node).map(Some),
         _ => Ok(None),
     }
+}
+
+/// Names the bytes of the file that is there.
+fn digest_at(place: &Place) -> Result<Digest, FileError> {
+    Ok(digest_of(place)?.0)
 }

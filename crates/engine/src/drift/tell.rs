@@ -1,0 +1,266 @@
+//! From what differs to what is told: one drift for one target, or for a directory in which much differs.
+
+use std::collections::BTreeMap;
+
+use backout_model::drift::{
+    Choice, Drift, DriftKind, EXAMPLES_MAX, Expected, Found, Gathered, Member, Seen, Since, Who,
+    gather, subject_of,
+};
+use backout_model::{Digest, Key, Operation, Status, Target, TargetPath, TaskStatus};
+use backout_storage::Filter;
+
+use super::notes::Standing;
+use super::sweep::{Candidate, Swept};
+use crate::{Engine, EngineError};
+
+/// Of more than these in one look, nobody asks who did it and what can be done: that costs a question each.
+const ASKED_MAX: usize = 64;
+
+/// One drift with all that it is about.
+#[derive(Debug, Clone)]
+pub(super) struct ToldDrift {
+    pub(super) drift: Drift,
+    pub(super) members: Vec<Candidate>,
+}
+
+impl Engine {
+    /// Makes drift of what a look found.
+    pub(super) fn told_drift(
+        &self,
+        swept: &Swept,
+        standing: &Standing,
+        seen: Seen,
+    ) -> Result<Vec<ToldDrift>, EngineError> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for it in &swept.candidates {
+            let key = it.differing.target.key();
+            if standing.ignored_by(key).is_none() && !self.is_accepted(standing, it) {
+                candidates.push(it.clone());
+            }
+        }
+        candidates
+            .sort_by(|one, other| one.differing.target.key().cmp(other.differing.target.key()));
+        let groups = folded(candidates);
+        let members: Vec<Member> = groups
+            .iter()
+            .map(|group| Member {
+                target: group.head().differing.target.clone(),
+                mark: group.mark(),
+            })
+            .collect();
+        let recorded = |path: &TargetPath| swept.claims.count(&Key::from(path.clone()));
+        let gathered = gather(&members, &recorded, &standing.several());
+        let is_asked = gathered.len() <= ASKED_MAX;
+        let mut told = Vec::with_capacity(gathered.len());
+        let mut open_tasks = BTreeMap::new();
+        for it in gathered {
+            let (directory, group) = match it {
+                Gathered::One(number) => (None, groups.get(number).cloned()),
+                Gathered::Several {
+                    directory, members, ..
+                } => {
+                    let each = members.iter().filter_map(|number| groups.get(*number));
+                    let all: Vec<Candidate> = each.flat_map(|it| it.0.clone()).collect();
+                    (Some(directory), Some(Group(all)))
+                }
+            };
+            let Some(group) = group.filter(|group| !group.0.is_empty()) else {
+                continue;
+            };
+            told.push(self.told_group(
+                group,
+                directory,
+                (swept, seen, is_asked),
+                &mut open_tasks,
+            )?);
+        }
+        Ok(told)
+    }
+
+    fn told_group(
+        &self,
+        group: Group,
+        directory: Option<TargetPath>,
+        (swept, seen, is_asked): (&Swept, Seen, bool),
+        open_tasks: &mut BTreeMap<backout_model::TaskId, bool>,
+    ) -> Result<ToldDrift, EngineError> {
+        let head = group.head().clone();
+        let count = u64::try_from(group.0.len()).unwrap_or(u64::MAX);
+        let operation = swept.operations.get(&head.by);
+        let task = operation.and_then(|it| it.task.clone());
+        let is_under_way = match &task {
+            Some(task) => match open_tasks.get(task) {
+                Some(known) => *known,
+                None => {
+                    let found = self.store.task(task)?;
+                    let is_open = found.is_some_and(|it| it.status == TaskStatus::Open);
+                    open_tasks.insert(task.clone(), is_open);
+                    is_open
+                }
+            },
+            None => false,
+        };
+        let is_one = count == 1;
+        let (target, kind) = match directory {
+            Some(directory) => (Target::tree(directory), DriftKind::Several),
+            None => (head.differing.target.clone(), head.differing.kind),
+        };
+        let examples = if is_one {
+            Vec::new()
+        } else {
+            let each = group.0.iter().map(|it| it.differing.target.clone());
+            each.take(EXAMPLES_MAX).collect()
+        };
+        let found = match kind {
+            DriftKind::Several => format!("{count} names that differ"),
+            _ => head.differing.found.clone(),
+        };
+        let expected = match kind {
+            DriftKind::Several => "what was recorded in it".to_owned(),
+            _ => head.differing.expected.clone(),
+        };
+        let changed = group.0.iter().filter_map(|it| it.differing.changed).max();
+        let drift = Drift {
+            kind,
+            count,
+            examples,
+            expected: Expected {
+                what: expected,
+                by: head.by,
+                agent: operation.and_then(|it| it.agent.clone()),
+                task,
+                lsn: head.lsn,
+            },
+            found: Found {
+                what: found,
+                mark: group.mark(),
+            },
+            since: Since {
+                right: head.at,
+                seen: self.now(),
+                changed,
+            },
+            who: if is_asked {
+                self.who_did(target.key(), &head)?
+            } else {
+                Who::Unknown
+            },
+            severity: kind.severity(is_under_way),
+            seen,
+            choices: self.choices(&group, is_asked),
+            target,
+        };
+        let members = group.0;
+        Ok(ToldDrift { drift, members })
+    }
+
+    /// Tells whether somebody accepted just this, and nobody wrote it since.
+    fn is_accepted(&self, standing: &Standing, it: &Candidate) -> bool {
+        let accepted = standing.accepted.get(&subject_of(&it.differing.target));
+        accepted.is_some_and(|(mark, lsn)| *mark == it.differing.mark && *lsn > it.lsn)
+    }
+
+    /// Finds an operation that wrote the target after what is believed, and that is not in effect or not finished.
+    fn who_did(&self, key: &Key, head: &Candidate) -> Result<Who, EngineError> {
+        let newer = self.store.operations(&Filter {
+            at: Some(key.clone()),
+            after: Some(head.lsn),
+            limit: Some(8),
+            ..Filter::default()
+        })?;
+        let is_it = |it: &&Operation| {
+            matches!(
+                it.status,
+                Status::Armed
+                    | Status::Interrupted
+                    | Status::InDoubt
+                    | Status::Failed
+                    | Status::Aborted
+            )
+        };
+        Ok(newer
+            .iter()
+            .find(is_it)
+            .map_or(Who::Unknown, |it| Who::Operation {
+                id: it.id,
+                agent: it.agent.clone(),
+            }))
+    }
+
+    /// Says what can be done about it, as far as that is known without trying.
+    fn choices(&self, group: &Group, is_asked: bool) -> Vec<Choice> {
+        let mut choices = vec![Choice::Accept];
+        let is_one = group.0.len() == 1;
+        let head = group.head();
+        let can_restore = !is_one || !is_asked || self.can_restore(head);
+        if can_restore {
+            choices.push(Choice::Restore);
+        }
+        let is_text = head.differing.target.file().is_some()
+            && head.differing.kind == DriftKind::Changed
+            && head.differing.target.key().parts().is_empty();
+        if can_restore && is_one && is_text {
+            choices.push(Choice::Merge);
+        }
+        choices.push(Choice::Ignore);
+        choices
+    }
+
+    /// Tells whether what was recorded of a file can be had; of other targets their driver says so when it is asked for.
+    fn can_restore(&self, it: &Candidate) -> bool {
+        let Some(path) = it.differing.target.file() else {
+            return true;
+        };
+        if it.differing.kind == DriftKind::Added || !it.differing.target.key().parts().is_empty() {
+            return true;
+        }
+        let left = self.left_there(it.by, path);
+        left.is_ok_and(|left| match left {
+            Some(was) if was.is_file() && !was.is_dress() => {
+                self.files.is_at_hand(&was).unwrap_or_default()
+            }
+            Some(_) | None => true,
+        })
+    }
+}
+
+/// What stands and falls together: a directory that is gone or is something else, with what was in it.
+#[derive(Debug, Clone)]
+struct Group(Vec<Candidate>);
+
+impl Group {
+    #[expect(clippy::indexing_slicing, reason = "a group is never empty")]
+    fn head(&self) -> &Candidate {
+        &self.0[0]
+    }
+
+    fn mark(&self) -> Digest {
+        if let [only] = self.0.as_slice() {
+            return only.differing.mark;
+        }
+        let mut marks = Vec::new();
+        for it in &self.0 {
+            marks.extend(it.differing.target.key().to_bytes());
+            marks.push(0);
+            marks.extend(it.differing.mark.as_bytes());
+        }
+        Digest::of(&marks)
+    }
+}
+
+/// Puts what was in a directory that is not there any more with the directory. They come in the order of their names.
+fn folded(candidates: Vec<Candidate>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for it in candidates {
+        let takes = |group: &Group| {
+            let head = &group.head().differing;
+            let is_away = matches!(head.kind, DriftKind::Gone | DriftKind::Replaced);
+            is_away && it.differing.target.key().is_at_or_below(head.target.key())
+        };
+        match groups.last_mut().filter(|group| takes(group)) {
+            Some(group) => group.0.push(it),
+            None => groups.push(Group(vec![it])),
+        }
+    }
+    groups
+}

@@ -1,0 +1,203 @@
+//! Telling what differs in a directory as one, so that a rebuilt directory is no storm.
+//!
+//! A directory is one drift if at least [`SEVERAL_MIN`] of what was recorded in it differ, and at least half of it does. One that was one drift
+//! stays so while anything in it differs: otherwise each look would tell the same in another way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Digest, Key, Target, TargetPath};
+
+/// Fewer than these are told one by one.
+const SEVERAL_MIN: u64 = 8;
+
+/// More than these in one directory, however much else is in it, are told as one.
+const STORM_MIN: u64 = 64;
+
+/// Something that differs, with what tells it from another finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// What differs.
+    pub target: Target,
+    /// What is there.
+    pub mark: Digest,
+}
+
+/// One or several that differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gathered {
+    /// This one; its place in the list that was given.
+    One(usize),
+    /// Several in this directory; their places.
+    Several {
+        /// The directory.
+        directory: TargetPath,
+        /// Which, in their order.
+        members: Vec<usize>,
+        /// Tells this finding from another.
+        mark: Digest,
+    },
+}
+
+/// What is known of a directory.
+#[derive(Default)]
+struct Directory {
+    differ: u64,
+    recorded: u64,
+}
+
+/// Decides what is told by itself and what with its directory. `recorded` counts what was recorded at or below a directory; `open` are the
+/// directories that are one drift already.
+pub fn gather(
+    members: &[Member],
+    recorded: &dyn Fn(&TargetPath) -> u64,
+    open: &BTreeSet<Key>,
+) -> Vec<Gathered> {
+    let mut directories: BTreeMap<TargetPath, Directory> = BTreeMap::new();
+    for member in members {
+        for above in member.target.file().into_iter().flat_map(directories_of) {
+            directories.entry(above).or_default().differ += 1;
+        }
+    }
+    let mut chosen: BTreeSet<TargetPath> = BTreeSet::new();
+    // In their order, so that a directory comes before what is in it.
+    for (path, directory) in &mut directories {
+        let is_inside = || path.ancestors().any(|above| chosen.contains(&above));
+        let is_open = || open.contains(&Key::from(path.clone()));
+        let mut is_storm = || {
+            if directory.differ < SEVERAL_MIN || path.parent().is_none() {
+                return false;
+            }
+            directory.recorded = recorded(path);
+            directory.differ.saturating_mul(2) >= directory.recorded
+                || directory.differ >= STORM_MIN
+        };
+        if !is_inside() && (is_open() || is_storm()) {
+            chosen.insert(path.clone());
+        }
+    }
+    // A storm is told where it is, and not at the root of all that is recorded.
+    let narrowed: BTreeSet<TargetPath> = chosen
+        .iter()
+        .map(|path| narrowest(path, &directories, open))
+        .collect();
+    told(members, &narrowed)
+}
+
+/// Gives the deepest directory that holds all that differs in another.
+fn narrowest(
+    path: &TargetPath,
+    directories: &BTreeMap<TargetPath, Directory>,
+    open: &BTreeSet<Key>,
+) -> TargetPath {
+    let mut at = path.clone();
+    loop {
+        let all = directories.get(&at).map_or(0, |it| it.differ);
+        let is_open = open.contains(&Key::from(at.clone()));
+        let mut inside = directories
+            .range(at.clone()..)
+            .skip(1)
+            .take_while(|(below, _)| below.is_below(&at));
+        match inside.find(|(below, it)| it.differ == all && below.parent().as_ref() == Some(&at)) {
+            Some((below, _)) if !is_open => at = below.clone(),
+            Some(_) | None => return at,
+        }
+    }
+}
+
+fn told(members: &[Member], chosen: &BTreeSet<TargetPath>) -> Vec<Gathered> {
+    let mut all = Vec::new();
+    let mut several: BTreeMap<&TargetPath, Vec<usize>> = BTreeMap::new();
+    for (number, member) in members.iter().enumerate() {
+        let path = member.target.file();
+        let home = path.and_then(|path| directories_of(path).find_map(|it| chosen.get(&it)));
+        match home {
+            Some(home) => several.entry(home).or_default().push(number),
+            None => all.push(Gathered::One(number)),
+        }
+    }
+    all.extend(several.into_iter().map(|(directory, numbers)| {
+        let mut marks = Vec::new();
+        for member in numbers.iter().filter_map(|number| members.get(*number)) {
+            marks.extend(member.target.key().to_bytes());
+            marks.push(0);
+            marks.extend(member.mark.as_bytes());
+        }
+        Gathered::Several {
+            directory: directory.clone(),
+            members: numbers,
+            mark: Digest::of(&marks),
+        }
+    }));
+    all
+}
+
+/// Lists the directories that hold a name, and the name itself: what differs may be a directory that others differ in.
+fn directories_of(path: &TargetPath) -> impl Iterator<Item = TargetPath> + '_ {
+    std::iter::once(path.clone()).chain(path.ancestors())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(names: &[String]) -> Vec<Member> {
+        let member = |name: &String| Member {
+            target: Target::node(TargetPath::new(name).unwrap()),
+            mark: Digest::of(b"x"),
+        };
+        names.iter().map(member).collect()
+    }
+
+    fn told_as(members: &[Member], recorded: u64, open: &[&str]) -> Vec<String> {
+        let open = open.iter().map(|it| Key::from(path(it))).collect();
+        let gathered = gather(members, &|_| recorded, &open);
+        let line = |it: &Gathered| match it {
+            Gathered::One(number) => members[*number].target.to_string(),
+            Gathered::Several {
+                directory, members, ..
+            } => format!("{directory} {}", members.len()),
+        };
+        gathered.iter().map(line).collect()
+    }
+
+    fn path(name: &str) -> TargetPath {
+        TargetPath::new(name).unwrap()
+    }
+
+    #[test]
+    fn a_rebuilt_directory_is_one_and_what_is_beside_it_is_told_by_itself() {
+        let mut names: Vec<String> = (0..20).map(|n| format!("/w/target/{n}")).collect();
+        names.push("/w/README".to_owned());
+        let all = members(&names);
+        let recorded = |path: &TargetPath| if path.to_string() == "/w" { 90 } else { 20 };
+        let gathered = gather(&all, &recorded, &BTreeSet::new());
+        assert_eq!(gathered.len(), 2);
+        assert!(matches!(gathered[0], Gathered::One(20)));
+        assert!(
+            matches!(&gathered[1], Gathered::Several { directory, members, .. }
+            if directory.to_string() == "/w/target" && members.len() == 20)
+        );
+    }
+
+    #[test]
+    fn a_few_are_told_one_by_one_unless_their_directory_is_one_already() {
+        let all = members(&["/w/a".to_owned(), "/w/b".to_owned()]);
+        assert_eq!(told_as(&all, 2, &[]), ["/w/a", "/w/b"]);
+        assert_eq!(told_as(&all, 2, &["/w"]), ["/w 2"]);
+    }
+
+    #[test]
+    fn many_in_a_large_directory_are_one_and_told_where_they_are() {
+        let names: Vec<String> = (0..70).map(|n| format!("/a/b/c/{n}/x")).collect();
+        assert_eq!(told_as(&members(&names), 10_000, &[]), ["/a/b/c 70"]);
+    }
+
+    #[test]
+    fn the_mark_of_several_is_that_of_all_of_them() {
+        let names: Vec<String> = (0..9).map(|n| format!("/w/{n}")).collect();
+        let one = gather(&members(&names), &|_| 9, &BTreeSet::new());
+        let mut other = members(&names);
+        other[3].mark = Digest::of(b"y");
+        assert_ne!(one, gather(&other, &|_| 9, &BTreeSet::new()));
+    }
+}
