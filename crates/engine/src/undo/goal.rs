@@ -11,6 +11,7 @@ use backout_storage::{Filter, OperationRef};
 
 use super::carriers::Carriers;
 use super::preview::Planned;
+use super::split::refuse_moved;
 use super::work::Told;
 use crate::calls::is_to_go;
 use crate::{Engine, EngineError, UndoOptions, UndoWhat};
@@ -134,7 +135,7 @@ impl Engine {
         let mut reads = self.may_reads(&history)?;
         loop {
             permission.same_reads = reads.edges();
-            let is_wanted = |target: &Target| along.contains(target.key()) || is_named(target);
+            let is_wanted = |target: &Target| is_along(&along, target) || is_named(target);
             let is_meant = |target: &Target| carriers.have(target) || is_wanted(target);
             let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
             let mut plan = match plan_undo(&history, &aim.goal, scope, &permission) {
@@ -154,6 +155,7 @@ impl Engine {
             let is_as_before = (along.len(), carriers.len()) == known;
             if is_as_before && !self.count_reads(&mut reads, &plan)? {
                 self.put_in_order(&history, &mut plan)?;
+                refuse_moved(&history, &plan, &along, options)?;
                 self.refuse_split(&history, &plan, options)?;
                 self.keep_homes(&history, &mut plan, options)?;
                 return Ok((history, plan));
@@ -560,13 +562,19 @@ impl Engine {
     }
 }
 
-/// Tells whether a recipe speaks of each of some targets.
+/// Tells whether a target is, or is in, what goes by another name.
+fn is_along(along: &BTreeSet<Key>, target: &Target) -> bool {
+    let key = target.key();
+    along.contains(key) || key.ancestors().iter().any(|above| along.contains(above))
+}
+
 /// Tells whether it was this redo that brought something back, where it is one of several of an act.
 fn brought(redo: &Operation, targets: &[Target]) -> bool {
     let brought: BTreeSet<&Key> = redo.targets.iter().map(|it| it.target.key()).collect();
     targets.iter().all(|target| brought.contains(target.key()))
 }
 
+/// Tells whether a recipe speaks of each of some targets.
 fn covers(held: &[Target], targets: &[Target]) -> bool {
     let told = Told::new(held.iter().map(|target| (target, target)));
     targets.iter().all(|target| told.of(target).is_some())

@@ -11,6 +11,7 @@ mod forcing;
 mod inverse;
 mod kept;
 mod later;
+mod left_out;
 mod own_state;
 mod parts;
 mod promised;
