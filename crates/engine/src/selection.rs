@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Glob;
 
+/// So many names below a directory are looked at for what was excluded.
+const LOOKED_AT_MAX: usize = 100_000;
+
 /// Which paths are meant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -49,6 +52,27 @@ impl Selection {
         let keys = keys.iter().map(Path::new);
         let file = target.file().map(TargetPath::as_path);
         self.has(file.into_iter().chain(keys))
+    }
+
+    /// Tells whether a directory, as it is now, holds something that is excluded. One that holds very much counts as if it did.
+    pub(crate) fn leaves_out_in(&self, root: &Path) -> bool {
+        let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_dir());
+        let mut directories = vec![root.to_path_buf()];
+        let mut looked_at = 0;
+        while let Some(directory) = directories.pop().filter(|it| is_directory(it)) {
+            let entries = std::fs::read_dir(&directory).into_iter().flatten();
+            for path in entries.flatten().map(|entry| entry.path()) {
+                looked_at += 1;
+                let mut exclude = self.exclude.iter();
+                if looked_at > LOOKED_AT_MAX || exclude.any(|glob| glob.matches(&path)) {
+                    return true;
+                }
+                if is_directory(&path) {
+                    directories.push(path);
+                }
+            }
+        }
+        false
     }
 
     /// Tells whether something is meant that goes by one of these paths.

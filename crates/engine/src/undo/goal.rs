@@ -11,7 +11,6 @@ use backout_storage::{Filter, OperationRef};
 
 use super::carriers::Carriers;
 use super::preview::Planned;
-use super::split::refuse_moved;
 use super::work::Told;
 use crate::calls::is_to_go;
 use crate::{Engine, EngineError, UndoOptions, UndoWhat};
@@ -155,7 +154,7 @@ impl Engine {
             let is_as_before = (along.len(), carriers.len()) == known;
             if is_as_before && !self.count_reads(&mut reads, &plan)? {
                 self.put_in_order(&history, &mut plan)?;
-                refuse_moved(&history, &plan, &along, options)?;
+                self.refuse_moved(&history, &plan, options)?;
                 self.refuse_split(&history, &plan, options)?;
                 self.keep_homes(&history, &mut plan, options)?;
                 return Ok((history, plan));

@@ -2,16 +2,12 @@
 //! stays of directories that go.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
 
 use backout_files::Was;
 use backout_model::{History, Key, OperationId, PlanError, Target, TargetPath, UndoPlan};
 
 use super::preview::way_of;
-use crate::{Engine, EngineError, Selection, UndoOptions};
-
-/// So many names below a directory are looked at for what was excluded. Where there are more, the directory stays.
-const LOOKED_AT_MAX: usize = 100_000;
+use crate::{Engine, EngineError, UndoOptions};
 
 impl Engine {
     /// Refuses a plan that would bring back with a tree what was excluded.
@@ -34,6 +30,34 @@ impl Engine {
                     id: step.id,
                     way: way_of(operation),
                     tree: Some(tree),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a plan that would take what was excluded along with a directory that moved.
+    pub(super) fn refuse_moved(
+        &self,
+        history: &History,
+        plan: &UndoPlan,
+        options: &UndoOptions,
+    ) -> Result<(), EngineError> {
+        let selection = &options.selection;
+        for step in plan.steps.iter().filter(|_| !selection.exclude.is_empty()) {
+            let files = step.targets.iter().filter_map(|it| Some((it, it.file()?)));
+            let mut held = files.filter(|(_, path)| selection.leaves_out_in(path.as_path()));
+            let Some((target, _)) = held.next() else {
+                continue;
+            };
+            let effect = self.store.effect(step.with)?;
+            let name = BTreeSet::from([target.key().clone()]);
+            let is_moved = self.driver_of(&effect)?.with_moved(&effect, &name)?.len() > 1;
+            if let (true, Some(operation)) = (is_moved, history.get(step.id)) {
+                return Err(EngineError::Inseparable {
+                    id: step.id,
+                    way: way_of(operation),
+                    tree: Some(target.key().clone()),
                 });
             }
         }
@@ -67,7 +91,12 @@ impl Engine {
                 .map(|side| Key::from(side.path))
                 .collect();
             let is_home = |target: &Target| {
-                let is_held = || homes.contains(target.key()) || holds(target, &options.selection);
+                let is_held = || {
+                    homes.contains(target.key())
+                        || target
+                            .file()
+                            .is_some_and(|path| options.selection.leaves_out_in(path.as_path()))
+                };
                 goes.contains(target.key()) && is_held()
             };
             let home = step.targets.iter().find(|it| is_home(it));
@@ -137,62 +166,6 @@ impl Engine {
         };
         Ok(trees.find(has))
     }
-}
-
-/// Refuses a plan that would take what was excluded along with a directory that moved.
-pub(super) fn refuse_moved(
-    history: &History,
-    plan: &UndoPlan,
-    along: &BTreeSet<Key>,
-    options: &UndoOptions,
-) -> Result<(), EngineError> {
-    for step in &plan.steps {
-        let excluded = step.targets.iter().find_map(|target| {
-            let above = target.key().ancestors().into_iter();
-            let moved = above.filter(|it| along.contains(it)).last()?;
-            is_excluded(&options.selection, target).then_some(moved)
-        });
-        if let (Some(tree), Some(operation)) = (excluded, history.get(step.id)) {
-            return Err(EngineError::Inseparable {
-                id: step.id,
-                way: way_of(operation),
-                tree: Some(tree),
-            });
-        }
-    }
-    Ok(())
-}
-
-fn is_excluded(selection: &Selection, target: &Target) -> bool {
-    let exclusion = Selection {
-        only: Vec::new(),
-        exclude: selection.exclude.clone(),
-    };
-    !exclusion.has_target(target)
-}
-
-/// Tells whether a directory holds something that was excluded, as it is now.
-fn holds(target: &Target, selection: &Selection) -> bool {
-    let Some(root) = target.file() else {
-        return false;
-    };
-    let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_dir());
-    let mut directories = vec![root.as_path().to_path_buf()];
-    let mut looked_at = 0;
-    while let Some(directory) = directories.pop().filter(|it| is_directory(it)) {
-        let entries = std::fs::read_dir(&directory).into_iter().flatten();
-        for path in entries.flatten().map(|entry| entry.path()) {
-            looked_at += 1;
-            let mut exclude = selection.exclude.iter();
-            if looked_at > LOOKED_AT_MAX || exclude.any(|glob| glob.matches(&path)) {
-                return true;
-            }
-            if is_directory(&path) {
-                directories.push(path);
-            }
-        }
-    }
-    false
 }
 
 /// Lists what a plan takes back, each with its operation.

@@ -63,7 +63,7 @@ impl Engine {
         let kept = self.open_kept(&spaces)?;
         let found = self.differences(&spaces, &kept, &files, !back.selection.is_everything())?;
         let chosen = chosen(&back.selection, &found.found);
-        if let Some(path) = held(&back.selection, &found.found, &chosen) {
+        if let Some(path) = held(&back.selection, &chosen) {
             let name = name.clone();
             return Err(WorkspaceError::Held { name, path }.into());
         }
@@ -323,27 +323,25 @@ fn chosen<'d>(selection: &Selection, all: &'d [Difference]) -> Vec<&'d Differenc
         What::Created => {
             meant.contains(&it.path) && !left.iter().any(|left| left.is_below(&it.path))
         }
-        What::Deleted | What::Changed => {
-            (meant.contains(&it.path) || above.contains(&it.path)) && !is_held(it, &left)
-        }
+        What::Deleted | What::Changed => meant.contains(&it.path) || above.contains(&it.path),
         What::Dressed => meant.contains(&it.path),
     };
     all.iter().filter(is_chosen).collect()
 }
 
-/// Tells whether something that is not meant is in a directory that stands where something else was.
-fn is_held(difference: &Difference, left: &[&TargetPath]) -> bool {
-    let was = difference.was.as_ref().map(|was| was.kind);
-    was != Some(Kind::Directory) && left.iter().any(|it| it.is_below(&difference.path))
-}
-
-/// Finds what is meant and cannot come back, because something that is not meant is in the directory in its place.
-fn held(selection: &Selection, all: &[Difference], chosen: &[&Difference]) -> Option<TargetPath> {
-    let is_meant = |it: &&Difference| selection.has(std::iter::once(it.path.as_path()));
-    let mut left = all.iter().filter(|it| is_meant(it));
-    let is_chosen = |it: &Difference| chosen.iter().any(|chosen| chosen.path == it.path);
-    let is_back = |it: &&Difference| it.what == What::Changed && !is_chosen(it);
-    left.find(is_back).map(|it| it.path.clone())
+/// Finds what is meant and cannot come back, because something that is excluded is in the directory in its place.
+fn held(selection: &Selection, chosen: &[&Difference]) -> Option<TargetPath> {
+    let was_directory = |it: &Difference| {
+        let was = it.was.as_ref().map(|was| was.kind);
+        was == Some(Kind::Directory)
+    };
+    let is_held = |it: &&&Difference| {
+        it.what == What::Changed
+            && !was_directory(it)
+            && !selection.exclude.is_empty()
+            && selection.leaves_out_in(it.path.as_path())
+    };
+    chosen.iter().find(is_held).map(|it| it.path.clone())
 }
 
 const fn what(what: What) -> TrialWhat {
