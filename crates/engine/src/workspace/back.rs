@@ -80,7 +80,7 @@ impl Engine {
         }
         let summary = summary(&checkpoint, &files);
         if chosen.is_empty() && back.selection.is_everything() {
-            let stays = stays(&found.stay);
+            let stays = [stays(&found.stay), one_file(&found)].concat();
             return Ok(Reply::Finished(Finished::nothing(summary, stays)));
         }
         if chosen.is_empty() {
@@ -257,6 +257,7 @@ impl Engine {
             format!("`{path}` is not as it was at the checkpoint")
         });
         finished.notes.extend(told);
+        finished.notes.extend(one_file(&found));
         Ok(())
     }
 
@@ -337,6 +338,17 @@ fn summary(checkpoint: &Checkpoint, files: &CheckpointFiles) -> String {
     let roots: Vec<String> = files.roots.iter().map(|it| it.path.to_string()).collect();
     let name = &checkpoint.name;
     format!("bring {} back to checkpoint {name}", roots.join(", "))
+}
+
+/// Says of names that are what they were that they are not names of the same file as then.
+fn one_file(found: &Differences) -> Vec<String> {
+    let parted = found.parted.iter().map(|path| {
+        format!("`{path}` is no longer the file that has another name outside of the directories")
+    });
+    let joined = found.joined.iter().map(|path| {
+        format!("`{path}` is a second name of another file now, and was none at the checkpoint")
+    });
+    parted.chain(joined).take(LEFT_TOLD_MAX).collect()
 }
 
 fn stays(stay: &[TargetPath]) -> Vec<String> {
