@@ -121,6 +121,10 @@ pub struct Differences {
     pub found: Vec<Difference>,
     /// Names that nobody kept, or that cannot be looked at now: they stay as they are.
     pub stay: Vec<TargetPath>,
+    /// Names that are what they were, but no longer names of the file that has others outside of the roots.
+    pub parted: Vec<TargetPath>,
+    /// Names that are what they were, but names of one file now, which they were not.
+    pub joined: Vec<TargetPath>,
 }
 
 /// Names the index file of a root.

@@ -127,6 +127,38 @@ fn of_several_names_of_one_file_each_comes_back_as_a_name_of_it() {
 }
 
 #[test]
+fn names_that_are_not_of_the_same_file_any_more_are_told() {
+    let world = World::new();
+    for name in ["in/a", "in/b"] {
+        world.file(name, "same\n");
+    }
+    sh(
+        &world,
+        "touch -r in/a in/b; ln in/a out; mkdir other; echo x > in/x",
+    );
+    world.ok(&["checkpoint", "good", "--roots", "in"]);
+    sh(&world, "echo changed > in/a");
+    let told = said(&world.run(&["rollback", "--to", "good"]));
+    let parted = "`in/a` is no longer the file that has another name outside of the directories";
+    assert!(told.contains(parted), "{told}");
+    assert_eq!(
+        (world.read("in/a"), world.read("out")),
+        ("same\n".to_owned(), "changed\n".to_owned())
+    );
+    // What brings both back is the undo.
+    world.ok(&["undo"]);
+    sh(&world, "echo more >> in/a; tail -n 1 out | grep more");
+    sh(
+        &world,
+        "printf 'same\\n' > in/a; touch -r in/b in/a; ln -f in/a in/b",
+    );
+    let told = said(&world.run(&["rollback", "--to", "good"]));
+    let joined = "`in/b` is a second name of another file now, and was none at the checkpoint";
+    assert!(told.contains(joined), "{told}");
+    world.check_store();
+}
+
+#[test]
 fn a_time_that_alone_changed_comes_back() {
     for line in [
         "touch -d 2001-02-03 f",

@@ -21,11 +21,11 @@ pub(super) struct Differ<'d> {
     roots: Vec<(TargetPath, Digest, Option<Digest>)>,
     found: Vec<Difference>,
     unread: Vec<TargetPath>,
-    /// Names of files that had several, and whose file is another now.
+    /// Names of files that have or had several, and whose file is another now.
     renumbered: Vec<Renumbered>,
 }
 
-/// A name of a file that had several, and the number of the file that it is now.
+/// A name of a file that has or had several, and the number of the file that it is now.
 struct Renumbered {
     difference: Difference,
     now: Option<u64>,
@@ -66,6 +66,7 @@ impl<'d> Differ<'d> {
     /// Gives what differs, and the names that nobody kept and that stay as they are.
     pub(super) fn end(mut self) -> Result<Differences, FileError> {
         let renumbered = std::mem::take(&mut self.renumbered);
+        let (mut parted, mut joined) = (Vec::new(), Vec::new());
         if !renumbered.is_empty() {
             let of_was = renumbered.iter().filter_map(|it| it.difference.number);
             let of_was: BTreeSet<u64> = of_was.collect();
@@ -88,6 +89,15 @@ impl<'d> Differ<'d> {
                 let still = difference.number.and_then(|number| now.get(&number));
                 let first = names.and_then(|names| first_of(names, &gone, still));
                 let others = number.and_then(|number| now.get(&number));
+                if difference.number.is_none() {
+                    let is_one = others.is_some_and(|others| others.len() > 1);
+                    joined.extend(is_one.then_some(difference.path));
+                    continue;
+                }
+                if names.is_none_or(|names| names.len() == 1) {
+                    parted.push(difference.path);
+                    continue;
+                }
                 let is_joined = first.is_none_or(|first| {
                     *first == difference.path || others.is_some_and(|others| others.contains(first))
                 });
@@ -100,6 +110,8 @@ impl<'d> Differ<'d> {
         Ok(Differences {
             found: self.found,
             stay: self.unread,
+            parted,
+            joined,
         })
     }
 
@@ -138,7 +150,7 @@ impl<'d> Differ<'d> {
         let difference = difference(path.clone(), what.unwrap_or(What::Changed), was, now);
         if is_changed {
             self.found.push(difference);
-        } else if difference.number.is_some() && difference.number != number {
+        } else if difference.number != number {
             let now = number;
             self.renumbered.push(Renumbered { difference, now });
         }

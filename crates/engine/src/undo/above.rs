@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use backout_model::{
-    Dependency, DependencyReason, Key, Lsn, Operation, OperationId, Standing, Target, Verb,
+    Dependency, DependencyReason, Key, Lsn, Operation, OperationId, Standing, Status, Target, Verb,
 };
 use backout_storage::Filter;
 
@@ -115,7 +115,8 @@ impl Engine {
         command: &Operation,
     ) -> Result<BTreeSet<(OperationId, DependencyReason)>, EngineError> {
         let mut inside = BTreeSet::new();
-        if command.verb != Verb::Run || !command.status.is_in_effect() || !command.retained {
+        let is_over = command.status.is_in_effect() && command.status != Status::Armed;
+        if command.verb != Verb::Run || !is_over || !command.retained {
             return Ok(inside);
         }
         let effect = self.store.effect(command.id)?;

@@ -10,6 +10,7 @@ use backout_model::{
 use backout_storage::{Filter, OperationRef};
 
 use super::carriers::Carriers;
+use super::newest::Parts;
 use super::preview::Planned;
 use super::work::Told;
 use crate::calls::is_to_go;
@@ -229,14 +230,15 @@ impl Engine {
         let dependencies = options.with_dependencies;
         match what {
             UndoWhat::Newest { below } => {
-                let mut newest = self.newest_act(below.as_ref())?;
+                let (mut newest, parts) = self.newest_act(below.as_ref())?;
                 // Where targets are chosen, whoever has them is meant, not the command that it is a part of.
                 if let [only] = newest.as_mut_slice()
                     && options.selection.is_everything()
+                    && parts.is_empty()
                 {
                     *only = self.command_of(*only)?;
                 }
-                self.aim_at(newest, dependencies)
+                self.aim_at_parts(newest, parts, dependencies)
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
@@ -334,6 +336,31 @@ impl Engine {
             redos,
             parts,
         })
+    }
+
+    /// The same, with only a part of some of them.
+    fn aim_at_parts(
+        &self,
+        ids: Vec<OperationId>,
+        parts: Parts,
+        dependencies: bool,
+    ) -> Result<Aim, EngineError> {
+        let mut aim = self.aim_at(ids, dependencies)?;
+        if parts.is_empty() {
+            return Ok(aim);
+        }
+        for id in &aim.roots {
+            match parts.get(id) {
+                Some(part) => aim.keys.extend(part.iter().cloned()),
+                None => {
+                    let root = self.store.operation(*id)?;
+                    let all = root.iter().flat_map(Operation::in_effect);
+                    aim.keys.extend(all.map(|it| it.target.key().clone()));
+                }
+            }
+        }
+        aim.parts.extend(parts);
+        Ok(aim)
     }
 
     /// An undo or a redo that died and was put back is not brought back half done: it is done again.

@@ -1,6 +1,6 @@
 //! What was done last, where nobody names it: below a directory, or outside of the file system.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::{
     DependencyReason, Key, Operation, OperationId, Status, Target, TargetPath, Verb,
@@ -9,15 +9,19 @@ use backout_storage::Filter;
 
 use crate::{Engine, EngineError};
 
+/// What is meant of operations of which not all is.
+pub(super) type Parts = BTreeMap<OperationId, BTreeSet<Key>>;
+
 /// How many operations are looked at first when the newest is looked for.
 const PAGE: usize = 32;
 
 impl Engine {
-    /// Finds what was done last by the agent that asks: an operation, or all that one redo brought back.
+    /// Finds what was done last by the agent that asks: an operation, or all that one redo brought back. Gives the parts, too,
+    /// of what that redo brought back only in part.
     pub(super) fn newest_act(
         &self,
         below: Option<&TargetPath>,
-    ) -> Result<Vec<OperationId>, EngineError> {
+    ) -> Result<(Vec<OperationId>, Parts), EngineError> {
         let filter = Filter {
             agent: self.context.agent.clone(),
             task: self.context.task.clone(),
@@ -31,7 +35,7 @@ impl Engine {
         };
         let Some(newest) = self.newest_seen_from(&filter, |operation| Ok(is_act(operation)))?
         else {
-            return self.nothing_below(below, &filter);
+            return Ok((self.nothing_below(below, &filter)?, Parts::new()));
         };
         if !newest.retained {
             let is_kept = |operation: &Operation| Ok(is_act(operation) && operation.retained);
@@ -44,41 +48,34 @@ impl Engine {
             }
         }
         if newest.verb != Verb::Redo {
-            return Ok(vec![newest.id]);
+            return Ok((vec![newest.id], Parts::new()));
         }
         // It may have had to take back what was written since.
-        let mut all = Vec::new();
+        let (mut all, mut parts) = (Vec::new(), Parts::new());
         for id in self.members(&newest)? {
-            match self.store.operation(id)? {
-                Some(member) if member.verb == Verb::Redo => {
-                    all.extend(self.brought_whole(&newest, &member)?.or(Some(id)));
-                }
-                _ => all.push(id),
-            }
-        }
-        Ok(all)
-    }
-
-    /// Names what one of the redos of an act brought back, if all of that which is in effect is there by this act.
-    fn brought_whole(
-        &self,
-        act: &Operation,
-        redo: &Operation,
-    ) -> Result<Option<OperationId>, EngineError> {
-        let subject = self.subject_of(redo)?;
-        let mut brought = BTreeSet::new();
-        for id in self.members(act)? {
             let member = self.store.operation(id)?;
-            let Some(member) = member.filter(|it| it.verb == Verb::Redo) else {
+            let Some(redo) = member.filter(|it| it.verb == Verb::Redo) else {
+                all.push(id);
                 continue;
             };
-            if self.subject(member.clone())? == Some(subject.id) {
-                brought.extend(member.in_effect().map(|it| it.target.key().clone()));
+            let brought = redo.in_effect().map(|it| it.target.key().clone());
+            if let Some(subject) = self.subject(redo.clone())? {
+                parts.entry(subject).or_default().extend(brought);
+                all.push(subject);
             }
         }
-        let mut in_effect = subject.in_effect();
-        let is_whole = in_effect.all(|it| brought.contains(it.target.key()));
-        Ok(is_whole.then_some(subject.id))
+        all.dedup();
+        // What is there by this act alone is meant as a whole.
+        let mut whole = Vec::new();
+        for (id, part) in &parts {
+            let subject = self.store.operation(*id)?;
+            let mut in_effect = subject.iter().flat_map(Operation::in_effect);
+            if in_effect.all(|it| part.contains(it.target.key())) {
+                whole.push(*id);
+            }
+        }
+        parts.retain(|subject, _| !whole.contains(subject));
+        Ok((all, parts))
     }
 
     /// Names the command that an operation tells a part of: that is what somebody did. A command that runs is not meant, and

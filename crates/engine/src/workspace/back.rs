@@ -85,7 +85,7 @@ impl Engine {
         }
         let summary = summary(&checkpoint, &files, (back, &chosen));
         if chosen.is_empty() && back.selection.is_everything() {
-            let stays = stays(&found.stay);
+            let stays = [stays(&found.stay), one_file(&found)].concat();
             return Ok(Reply::Finished(Finished::nothing(summary, stays)));
         }
         if chosen.is_empty() {
@@ -262,6 +262,7 @@ impl Engine {
             format!("`{path}` is not as it was at the checkpoint")
         });
         finished.notes.extend(told);
+        finished.notes.extend(one_file(&found));
         Ok(())
     }
 
@@ -367,6 +368,17 @@ fn summary(
         [] | [_, ..] => format!("{} names in {roots}", chosen.len()),
     };
     format!("bring {what} back to checkpoint {name}")
+}
+
+/// Says of names that are what they were that they are not names of the same file as then.
+fn one_file(found: &Differences) -> Vec<String> {
+    let parted = found.parted.iter().map(|path| {
+        format!("`{path}` is no longer the file that has another name outside of the directories")
+    });
+    let joined = found.joined.iter().map(|path| {
+        format!("`{path}` is a second name of another file now, and was none at the checkpoint")
+    });
+    parted.chain(joined).take(LEFT_TOLD_MAX).collect()
 }
 
 fn stays(stay: &[TargetPath]) -> Vec<String> {

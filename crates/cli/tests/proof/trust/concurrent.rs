@@ -38,7 +38,7 @@ fn what_a_person_does_while_a_command_runs_is_not_undone_with_it() {
     assert!(!world.path("made/mine").exists());
     // By force all of it goes, and comes back by a redo.
     world.ok(&["redo"]);
-    world.ok(&["undo", "--force"]);
+    world.ok(&["undo", &run, "--force"]);
     assert_eq!(world.read("h"), "h0\n");
     world.ok(&["redo"]);
     let now = world.tree().without_times();

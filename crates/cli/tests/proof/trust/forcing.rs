@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use super::{json, to_and_fro};
+use super::{json, newest, to_and_fro};
 use crate::disk::Disk;
 use crate::world::{World, said};
 
@@ -243,6 +243,8 @@ fn a_user_takes_back_a_command_that_made_a_read_only_directory_whole_and_in_part
     assert_eq!(world.tree().mode_of("m"), Some(0o555));
     world.ok(&["redo"]);
     assert!(world.tree().without_times() == after);
+    world.ok(&["undo", &newest(&world, "run")]);
+    world.ok(&["redo"]);
     to_and_fro(&world, &before);
 }
 
