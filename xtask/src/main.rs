@@ -8,6 +8,7 @@ mod demo;
 mod fuzz;
 mod links;
 mod mutants;
+mod proved;
 mod python;
 mod run;
 mod tidy;
@@ -119,6 +120,7 @@ fn tell(first: u64, count: u64) -> Result<(), String> {
 
 fn lint() -> Result<(), String> {
     tidy::check()?;
+    proved::check()?;
     run_all(vec![
         Step::new("format", cargo().args(["fmt", "--all", "--check"])),
         Step::new(
