@@ -9,6 +9,7 @@ mod docs;
 mod fuzz;
 mod links;
 mod mutants;
+mod proved;
 mod python;
 mod run;
 mod tidy;
@@ -123,6 +124,7 @@ fn tell(first: u64, count: u64) -> Result<(), String> {
 fn lint() -> Result<(), String> {
     tidy::check()?;
     docs::links::check()?;
+    proved::check()?;
     run_all(vec![
         Step::new("format", cargo().args(["fmt", "--all", "--check"])),
         Step::new(

@@ -38,7 +38,8 @@ pub(crate) fn check() -> Result<(), String> {
     }
 }
 
-fn rust_files(directory: &Path) -> Vec<PathBuf> {
+/// Lists the Rust files below a directory.
+pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
     };

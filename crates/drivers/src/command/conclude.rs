@@ -11,6 +11,7 @@ use super::settle::Settling;
 use super::tracker::Known;
 use crate::file::before_image::meta_of;
 use crate::file::error::FileError;
+use crate::file::mounted::mounts_of;
 use crate::file::plan::targets_of;
 use crate::file::recipe::{
     Change, FileCompletion, FileRecipe, Identity, Kind, Meta, ParentTimes, Times,
@@ -72,6 +73,7 @@ impl Settling<'_> {
             shared: shared.collect(),
             opened,
             inside: BTreeMap::new(),
+            mounts: mounts_of(&changes),
             changes,
             parents: kept,
         };

@@ -9,6 +9,7 @@ pub(crate) use backout_model::ports::State;
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::context::FileContext;
 use super::error::FileError;
+use super::mounted::{missing, why_unseen};
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
 use super::sys::Node;
 use super::written::{Written, locate};
@@ -21,9 +22,14 @@ pub(crate) fn judge_all(
     completion: &FileCompletion,
 ) -> Result<Vec<State>, FileError> {
     let mut judgement = Judgement::of(recipe, completion);
+    let missing = missing(&recipe.mounts);
     let mut states = Vec::with_capacity(recipe.changes.len());
     for (index, change) in recipe.changes.iter().enumerate() {
         context.check_stopped()?;
+        if let Some(why) = why_unseen(change, &missing) {
+            states.push(State::Other { why });
+            continue;
+        }
         let state = judgement.judge(index, change)?;
         let is_emptied = judgement.is_emptied(change)?;
         judgement.note(change, &state)?;

@@ -26,6 +26,7 @@ mod kept;
 mod listing;
 pub(crate) mod locks;
 mod mode;
+pub(crate) mod mounted;
 pub(crate) mod past;
 pub(crate) mod plan;
 pub(crate) mod recipe;

@@ -18,6 +18,7 @@ pub(crate) use backout_files::inode::{Identity, Kind, Meta, Times};
 use super::any_bytes::AnyBytes;
 pub(crate) use super::completion::FileCompletion;
 use super::error::FileError;
+use super::mounted::Mounted;
 pub(crate) use super::written::Written;
 
 /// The newest version of the body that this program writes and reads.
@@ -48,6 +49,9 @@ pub(crate) struct FileRecipe {
     /// What was in trees that are kept as one, by the names of their slots: lists in the store, in pieces.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) inside: BTreeMap<String, Vec<Digest>>,
+    /// What was mounted where the names are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) mounts: Vec<Mounted>,
 }
 
 /// The times of a directory whose entries change.

@@ -15,6 +15,7 @@ mod follow;
 mod futile;
 mod goal;
 mod half_way;
+mod lasting;
 mod named;
 mod newest;
 mod nothing;
@@ -269,12 +270,15 @@ impl Engine {
             Reversed::Done {
                 by,
                 outcomes,
-                notes,
-            } => Ok(UndoneStep {
-                by: Some(by),
-                notes,
-                ..self.not_done(operation, outcomes)?
-            }),
+                mut notes,
+            } => {
+                notes.extend(self.lasting(operation)?);
+                Ok(UndoneStep {
+                    by: Some(by),
+                    notes,
+                    ..self.not_done(operation, outcomes)?
+                })
+            }
             Reversed::Nothing(outcomes) => self.not_done(operation, outcomes),
         }
     }

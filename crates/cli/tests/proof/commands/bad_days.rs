@@ -267,6 +267,10 @@ fn a_file_above_the_limit_is_never_silently_lost() {
         "{told}"
     );
     assert!(world.tree() == before);
+    // Nobody sees what is written by an open file, so it counts when it is opened.
+    let (code, told) = run(&world, &["--limit", "100kB"], "exec 5<> large");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("File too large"), "{told}");
     let (code, told) = run(
         &world,
         &["--limit", "100kB", "--over-limit", "mark"],
@@ -323,6 +327,49 @@ fn a_descriptor_that_was_open_before() {
     assert_eq!(world.read("log"), "one\ntwo\n");
     world.ok(&["undo"]);
     assert_eq!(world.read("log"), "one\n");
+}
+
+/// Gives an open file to whoever asks, and waits until it was used.
+const GIVER: &str = "
+import array, os, socket
+s = socket.socket(socket.AF_UNIX); s.bind('new'); s.listen(1); os.rename('new', 'door')
+f = os.open('theirs', os.O_WRONLY | os.O_APPEND)
+c, _ = s.accept()
+c.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [f]))])
+c.recv(1)
+";
+
+const TAKER: &str = "
+import array, os, socket
+c = socket.socket(socket.AF_UNIX); c.connect('door')
+f = array.array('i', c.recvmsg(1, 100)[1][0][2][:4])[0]
+os.write(f, b'more\\n'); c.send(b'x')
+open('own', 'w').write('own')
+";
+
+/// Who opens a file for others answers for it: no call of the command tells what it is.
+#[test]
+fn what_somebody_outside_opened_and_handed_over_is_theirs() {
+    let world = World::new();
+    world.file("theirs", "one\n");
+    let mut giver = Command::new("python3")
+        .args(["-c", GIVER])
+        .current_dir(world.path(""))
+        .spawn()
+        .unwrap();
+    wait_for(|| world.path("door").exists());
+    let output = world.run(&["run", "--", "python3", "-c", TAKER]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(giver.wait().unwrap().success());
+    let targets = world.json(&["show", "@"]).to_string();
+    assert!(
+        targets.contains("own") && !targets.contains("theirs"),
+        "{targets}"
+    );
+    world.ok(&["undo"]);
+    assert!(!world.path("own").exists());
+    assert_eq!(world.read("theirs"), "one\nmore\n");
+    world.check_store();
 }
 
 #[test]

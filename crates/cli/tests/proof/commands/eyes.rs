@@ -135,6 +135,46 @@ fn what_cannot_be_undone_is_said() {
     }
 }
 
+/// Who takes the command back is told as well what stays, each time.
+#[test]
+fn what_is_not_undone_is_said_by_the_undo_as_well() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mode = "import os; os.chmod('/', os.stat('/').st_mode & 0o7777)";
+    for (line, expected) in [
+        (
+            format!("python3 -c \"{mode}\""),
+            "times of `/`; that is not undone",
+        ),
+        (
+            "exec 5<> disk".to_owned(),
+            "it opened the device `disk` for writing; what it wrote to it is not undone",
+        ),
+    ] {
+        let world = World::new();
+        let made = Command::new("mknod")
+            .arg(world.path("disk"))
+            .args(["b", "7", "250"])
+            .status()
+            .unwrap();
+        assert!(made.success());
+        let line = format!("{line}; echo > new");
+        let output = world.run(&["run", "--", "bash", "-c", &line]);
+        assert!(
+            said(&output).contains(expected),
+            "{line}: {}",
+            said(&output)
+        );
+        for _ in 0..2 {
+            let told = said(&world.run(&["undo"]));
+            assert_eq!(told.matches(expected).count(), 1, "{line}: {told}");
+            let told = said(&world.run(&["redo"]));
+            assert!(!told.contains(expected), "{line}: {told}");
+        }
+    }
+}
+
 /// An error of our own look is an error of the call.
 #[test]
 fn a_name_that_vanishes_while_it_is_looked_at() {

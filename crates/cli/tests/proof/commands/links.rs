@@ -454,3 +454,16 @@ const HOLES: [(&str, &str); 6] = [
     ("truncate -s 20000 a", "echo y > a"),
     ("head -c 1000000 /dev/zero > a", "fallocate -d a; touch a"),
 ];
+
+/// What the command put in the place of another file, out of a directory that it removed, goes there and back.
+#[test]
+fn what_came_out_of_a_directory_that_went_goes_back_and_forth() {
+    let setting = "mkdir p q; echo old > a; echo new > p/a; mkdir -p q/d; echo 1 > q/d/f; mkdir e";
+    for line in [
+        "mv p/a a; rmdir p",
+        "mv -T q/d e; rmdir q",
+        "mv p/a a; rmdir p; mv -T q/d p; mv p/f q/a",
+    ] {
+        in_a_world_of(setting, line);
+    }
+}

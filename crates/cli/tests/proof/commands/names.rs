@@ -256,7 +256,7 @@ struct Bind(std::path::PathBuf);
 impl Bind {
     fn new(world: &World, real: &str, alias: &str) -> Self {
         let at = world.path(alias);
-        std::fs::create_dir(&at).unwrap();
+        std::fs::create_dir_all(&at).unwrap();
         let mut mount = std::process::Command::new("mount");
         mount.arg("--bind").arg(world.path(real)).arg(&at);
         assert!(mount.status().unwrap().success());
@@ -286,4 +286,58 @@ fn a_file_that_is_reached_by_two_mounts_is_one_file() {
         let _bind = Bind::new(&world, "real", "alias");
         there_and_back(&world, line);
     }
+}
+
+/// Where a mount is gone, nobody can see what a command did there: it is not called undone, and nothing is put in its place.
+#[test]
+fn what_was_done_on_a_mount_that_is_gone_waits_until_it_is_back() {
+    for line in [
+        "echo n > m/new; mkdir m/d; echo y > m/d/y",
+        "rm m/f",
+        "echo 2 > m/f; rm m/g",
+        "mv m/f m/h; chmod 600 m/g",
+        "mv m/f .; echo out > out",
+    ] {
+        let world = World::new();
+        world.file("real/f", "1\n");
+        world.file("real/g", "1\n");
+        let bind = Bind::new(&world, "real", "m");
+        let before = world.tree();
+        let output = world.run(&["run", "--", "bash", "-c", line]);
+        assert!(output.status.success(), "{line}: {}", said(&output));
+        let after = world.tree();
+        drop(bind);
+        let without = world.tree();
+        let told = world.fails(1, &["undo"]);
+        let why = "nothing is mounted at `m` any more";
+        assert!(told.contains(why), "{line}: {told}");
+        assert!(world.tree() == without, "{line}");
+        let bind = Bind::new(&world, "real", "m");
+        assert!(world.tree() == after, "{line}");
+        world.ok(&["undo"]);
+        let now = world.tree();
+        assert!(now == before, "{line}: {}", now.difference(&before));
+        drop(bind);
+        let told = world.fails(1, &["redo"]);
+        assert!(told.contains(why), "{line}: {told}");
+        let _bind = Bind::new(&world, "real", "m");
+        world.ok(&["redo"]);
+        world.ok(&["undo"]);
+        assert!(world.tree() == before, "{line}");
+        world.check_store();
+    }
+}
+
+/// The same directory needs no mount: a command may have run where it was seen by one.
+#[test]
+fn what_was_done_by_a_mount_of_the_same_directory_is_undone_without_it() {
+    let world = World::new();
+    world.file("d/f", "1\n");
+    let bind = Bind::new(&world, "d", "d");
+    let before = world.tree();
+    world.ok(&["run", "--", "sh", "-c", "echo 2 > d/f; echo n > d/new"]);
+    drop(bind);
+    world.ok(&["undo"]);
+    let now = world.tree();
+    assert!(now == before, "{}", now.difference(&before));
 }

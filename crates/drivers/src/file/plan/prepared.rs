@@ -10,6 +10,7 @@ use crate::file::before_image::Keeper;
 use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::execute::{Step, opened, secure};
+use crate::file::mounted::mounts_of;
 use crate::file::past::inside_of;
 use crate::file::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
 use crate::file::stage::Staged;
@@ -29,6 +30,7 @@ pub(crate) fn prepared(
     let recipe = FileRecipe {
         operation: id,
         inside: inside_of(context, &mut keeper, &changes)?,
+        mounts: mounts_of(&changes),
         changes,
         parents: parents.clone(),
         shared: BTreeMap::new(),

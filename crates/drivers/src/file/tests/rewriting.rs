@@ -134,6 +134,7 @@ fn story(shape: Shape) -> Story {
         shared: BTreeMap::default(),
         opened: std::collections::BTreeSet::new(),
         inside: BTreeMap::default(),
+        mounts: Vec::new(),
         operation: FIRST,
         changes,
         parents: Vec::new(),
