@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_engine::{Command, DriftCommand, Engine, EngineError, Round, Watched, Watcher};
+use backout_model::CallKey;
 use clap::Args;
 
 use super::drift::named;
@@ -22,8 +23,9 @@ pub(crate) struct WatchArgs {
     targets: Vec<PathBuf>,
 
     /// Look once at everything, tell what has drifted, and end: with 1 if anything has. For cron and CI.
-    #[arg(long)]
-    once: bool,
+    // It has the name of the option that names a call, and with it its type.
+    #[arg(long, num_args = 0, default_missing_value = "look", help_heading = None)]
+    once: Option<CallKey>,
 
     /// Look at everything at least so often.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with = "once")]
@@ -33,7 +35,7 @@ pub(crate) struct WatchArgs {
 impl WatchArgs {
     /// Tells whether it looks once and ends.
     pub(crate) const fn is_once(&self) -> bool {
-        self.once
+        self.once.is_some()
     }
 }
 
@@ -41,7 +43,7 @@ impl WatchArgs {
 pub(crate) fn cmd_watch(session: &mut Session, args: WatchArgs) -> Result<(), Failure> {
     let engine = session.engine()?;
     let below = named(&engine, &args.targets)?;
-    if args.once {
+    if args.is_once() {
         let command = Command::Drift(DriftCommand::Look { below });
         let reply = session.execute(&engine, command)?;
         session.show(&engine, &reply)?;
