@@ -38,8 +38,12 @@ impl Engine {
                 candidates.push(it.clone());
             }
         }
-        candidates
-            .sort_by(|one, other| one.differing.target.key().cmp(other.differing.target.key()));
+        // Of two differences of one target the graver one comes first.
+        candidates.sort_by(|one, other| {
+            let (one, other) = (&one.differing, &other.differing);
+            let by_key = one.target.key().cmp(other.target.key());
+            by_key.then(other.kind.cmp(&one.kind))
+        });
         let groups = folded(candidates);
         let members: Vec<Member> = groups
             .iter()
