@@ -1,10 +1,11 @@
-//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | agents | rego | fuzz | mutants | bench | python | demo`.
+//! The project's own chores: `cargo xtask ci | test | lint | crash | damage | attack | laws | links | transparent | agents | rego | fuzz | mutants | bench | python | docs | demo`.
 //!
 //! `ci` is the one entry: what it does is what CI does. Nothing here is needed to use the product.
 
 mod apt;
 mod crash;
 mod demo;
+mod docs;
 mod fuzz;
 mod links;
 mod mutants;
@@ -40,6 +41,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
            bench --peers: the race against other tools, which it installs into target/peers (half an hour)
            bench long: a store with a million records (a quarter of an hour)
   python   build the wheel, and run the tests of the Python package with it and with the agent frameworks (minutes)
+  docs     build the documents as a site into target/book/html, and check its links (builds mdbook first)
   demo     show the main job in a temporary directory; --picture FILE draws it";
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::fuzz(&rest),
         Some("bench") => bench(&rest),
         Some("python") => python::wheel(),
+        Some("docs") => docs::docs(),
         Some("demo") => demo::demo(&rest),
         _ => Err(USAGE.to_owned()),
     };
@@ -119,6 +122,7 @@ fn tell(first: u64, count: u64) -> Result<(), String> {
 
 fn lint() -> Result<(), String> {
     tidy::check()?;
+    docs::links::check()?;
     run_all(vec![
         Step::new("format", cargo().args(["fmt", "--all", "--check"])),
         Step::new(

@@ -27,11 +27,14 @@ pub(crate) fn register(engine: &mut Engine) -> Result<(), EngineError> {
 #[cfg(feature = "testing")]
 fn of_tests(engine: &mut Engine) -> Result<(), EngineError> {
     use backout_driver_example::{Rows, Table};
+    use backout_model::ports::Guarantee;
 
     let Some(table) = std::env::var_os("BACKOUT_TEST_ROWS") else {
         return Ok(());
     };
-    let rows = Rows::new(Table::new(table));
-    let is_answered = std::env::var_os("BACKOUT_TEST_ROWS_ANSWER").is_some();
-    engine.register(Arc::new(if is_answered { rows.answering() } else { rows }))
+    let mut rows = Rows::new(Table::new(table));
+    if std::env::var_os("BACKOUT_TEST_ROWS_ANSWER").is_some() {
+        rows.guarantee = Guarantee::Compensating;
+    }
+    engine.register(Arc::new(rows))
 }

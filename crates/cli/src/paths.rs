@@ -88,6 +88,10 @@ impl Here {
                 .is_none_or(|c| c.is_whitespace() || "`'\"(=:".contains(c));
             match after.strip_prefix('/') {
                 Some(below) if begins && !below.starts_with(is_end) && !below.is_empty() => {
+                    // It may be typed, and would be taken for a flag.
+                    if below.starts_with('-') {
+                        shown.push_str("./");
+                    }
                     rest = below;
                 }
                 None if begins && (after.is_empty() || after.starts_with(is_end)) => {
@@ -158,6 +162,7 @@ mod tests {
                 "move a to b",
             ),
             ("patch /home/ada/project", "patch ."),
+            ("undo /home/ada/project/-n", "undo ./-n"),
             ("`/home/ada/project` is a directory", "`.` is a directory"),
             ("write /home/ada/projects/x", "write /home/ada/projects/x"),
             (

@@ -8,12 +8,12 @@ mod table;
 use std::collections::BTreeMap;
 
 use backout_model::ports::{
-    Applied, Driver, DriverError, Examined, Fault, How, Outline, Prepared, PreparedUndo, Request,
-    Scope, Staged, State, ValueChange, Watch,
+    Applied, Driver, DriverError, Examined, Fault, Guarantee, How, NewValue, NewValues, Outline,
+    Prepared, PreparedUndo, Request, Scope, ValueChange, Watch,
 };
 use backout_model::{
-    Armed, DriverName, Effect, JsonText, Key, OperationId, OperationKind, OutcomeKind, Reach,
-    Recipe, Strategy, Target, TargetOutcome, Verb,
+    Armed, DriverName, Effect, JsonText, Key, OperationId, OperationKind, Reach, Strategy, Target,
+    Verb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,6 @@ pub use table::{Table, TableError};
 
 /// The name that its recipes bear.
 pub const ROWS: DriverName = DriverName::literal("rows");
-
-/// The newest version of a recipe's body.
-const VERSION: u16 = 1;
 
 /// Asks for rows: each gets a value, or goes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,36 +45,12 @@ impl Request for PutRows {
     }
 }
 
-/// What a row was and becomes.
-#[derive(Debug, Serialize, Deserialize)]
-struct Change {
-    row: String,
-    before: Option<String>,
-    after: Option<String>,
+fn key(row: &str) -> Result<Key, DriverError> {
+    Ok(Key::in_space("rows:table", &[row])?)
 }
 
-/// The body of a recipe, and all there is to stage: the values are at hand.
-#[derive(Debug, Serialize, Deserialize)]
-struct Changes(Vec<Change>);
-
-impl Staged for Changes {}
-
-impl Changes {
-    fn targets(&self) -> Result<Vec<Target>, DriverError> {
-        self.0.iter().map(|change| target(&change.row)).collect()
-    }
-
-    fn prepared(self) -> Result<Prepared, DriverError> {
-        let recipe = Recipe::of(ROWS, VERSION, &self)?;
-        Ok(Prepared::plain(recipe, self.targets()?, self).boxed())
-    }
-}
-
-fn target(row: &str) -> Result<Target, DriverError> {
-    Ok(Target::new(
-        Key::in_space("rows:table", &[row])?,
-        Reach::Node,
-    ))
+fn row(key: &Key) -> &str {
+    key.names().first().map_or("", String::as_str)
 }
 
 impl Fault for TableError {
@@ -97,43 +70,40 @@ impl From<TableError> for DriverError {
 pub struct Rows {
     table: Table,
     watch: Watch,
-    /// Whether somebody acts on a row at once: then putting it back is an answer, and nothing is as if it had not been.
-    answers: bool,
+    /// What an undo can promise: where somebody acts on a row at once, putting it back is only an answer.
+    pub guarantee: Guarantee,
 }
 
 impl Rows {
-    /// Writes rows of a table.
+    /// Writes rows of a table, and brings them back exactly.
     pub fn new(table: Table) -> Self {
         Self {
             table,
             watch: Watch::default(),
-            answers: false,
+            guarantee: Guarantee::Exact,
         }
     }
 
-    /// Writes rows that somebody acts on at once, so that an undo can only answer them.
-    #[must_use]
-    pub const fn answering(mut self) -> Self {
-        self.answers = true;
-        self
+    /// Looks at the table, to say what each target is now.
+    fn now(&self) -> Result<impl Fn(&Key) -> Option<String> + use<>, DriverError> {
+        let rows = self.table.rows()?;
+        Ok(move |key: &Key| rows.get(row(key)).cloned())
     }
 
-    /// Looks at the rows of a recipe: what each is now, and what that is to the recipe.
-    fn look(&self, recipe: &Recipe) -> Result<Vec<(Change, Option<String>, State)>, DriverError> {
-        let Changes(changes) = recipe.read(VERSION)?;
-        let mut rows = self.table.rows()?;
-        let look = |change: Change| {
-            let now = rows.remove(&change.row);
-            let state = State::of(&now, &change.before, &change.after);
-            (change, now, state)
-        };
-        Ok(changes.into_iter().map(look).collect())
+    fn put(&self, NewValue { key, before, after }: &NewValue) -> Result<(), DriverError> {
+        self.watch.check()?;
+        Ok(self
+            .table
+            .put(row(key), before.as_deref(), after.as_deref())?)
     }
 
     /// Puts rows back, the last one first.
-    fn put_back(&self, changes: &[Change]) -> Result<(), DriverError> {
-        for Change { row, before, after } in changes.iter().rev() {
-            match self.table.put(row, after.as_deref(), before.as_deref()) {
+    fn put_back(&self, done: &[NewValue]) -> Result<(), DriverError> {
+        for NewValue { key, before, after } in done.iter().rev() {
+            match self
+                .table
+                .put(row(key), after.as_deref(), before.as_deref())
+            {
                 // It was not put, or it is somebody else's by now.
                 Ok(()) | Err(TableError::Changed(_)) => {}
                 Err(error) => return Err(DriverError::half_done(error)),
@@ -154,8 +124,11 @@ impl Driver for Rows {
 
     fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
         let PutRows(rows) = request.as_a()?;
-        let targets = rows.keys().map(|row| target(row));
-        let targets = targets.collect::<Result<_, _>>()?;
+        let target = |row: &String| Ok(Target::new(key(row)?, Reach::Node));
+        let targets = rows
+            .keys()
+            .map(target)
+            .collect::<Result<_, DriverError>>()?;
         Ok(Scope::of(targets, OperationKind::DatabaseWrite))
     }
 
@@ -169,33 +142,33 @@ impl Driver for Rows {
         request: &dyn Request,
         _strategy: Strategy,
     ) -> Result<Prepared, DriverError> {
-        let (PutRows(wanted), mut rows) = (request.as_a()?, self.table.rows()?);
-        let changes = wanted.clone().into_iter().map(|(row, after)| {
-            let before = rows.remove(&row);
-            Change { row, before, after }
-        });
-        Changes(changes.filter(|it| it.before != it.after).collect()).prepared()
+        let (PutRows(wanted), rows) = (request.as_a()?, self.table.rows()?);
+        let change = |(row, after): (&String, &Option<String>)| {
+            let before = rows.get(row).cloned();
+            Ok(NewValue::new(key(row)?, before, after.clone()))
+        };
+        let changes = wanted
+            .iter()
+            .map(change)
+            .collect::<Result<NewValues, DriverError>>()?;
+        changes.prepared(ROWS)
     }
 
     fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
-        let (_, recipe, staged) = armed.into_parts();
-        let Changes(changes) = staged.take()?;
-        self.watch.total(changes.len() as u64);
-        for (index, Change { row, before, after }) in changes.iter().enumerate() {
-            if let Err(stopped) = self.watch.check() {
-                self.put_back(changes.get(..index).unwrap_or(&changes))?;
-                return Err(stopped.into());
-            }
-            if let Err(error) = self.table.put(row, before.as_deref(), after.as_deref()) {
-                let may_be_put = index + usize::from(matches!(error, TableError::Io(_)));
-                self.put_back(changes.get(..may_be_put).unwrap_or(&changes))?;
-                return Err(error.into());
+        let (_, _, staged) = armed.into_parts();
+        let changes: NewValues = staged.take()?;
+        let values = changes.values();
+        self.watch.total(values.len() as u64);
+        for (index, value) in values.iter().enumerate() {
+            if let Err(error) = self.put(value) {
+                let may_be_put = matches!(error.as_a(), Some(TableError::Io(_)));
+                let done = values.get(..index + usize::from(may_be_put));
+                self.put_back(done.unwrap_or(values))?;
+                return Err(error);
             }
             self.watch.advance(1);
         }
-        let completion = None;
-        let examined = self.examine(&Effect { recipe, completion }, true)?;
-        Ok(Applied::seen(examined))
+        Ok(Applied::seen(changes.examined(self.now()?)))
     }
 
     fn prepare_undo(
@@ -204,67 +177,23 @@ impl Driver for Rows {
         effect: &Effect,
         how: How<'_>,
     ) -> Result<PreparedUndo, DriverError> {
-        let (mut back, mut outcomes) = (Vec::new(), Vec::new());
-        for (Change { row, before, .. }, now, state) in self.look(&effect.recipe)? {
-            let target = target(&row)?;
-            if how.means(&target) {
-                let kind = match state.taken_back(how.on_conflict) {
-                    OutcomeKind::Restored if self.answers => OutcomeKind::Compensated,
-                    kind => kind,
-                };
-                if kind.is_taken_back() && now != before {
-                    back.insert(
-                        0,
-                        Change {
-                            row,
-                            before: now,
-                            after: before,
-                        },
-                    );
-                }
-                outcomes.push(TargetOutcome::new(target, kind));
-            }
-        }
-        if !how.goes_on(&mut outcomes) {
-            back.clear();
-        }
-        let prepared = Changes(back).prepared()?;
-        Ok(PreparedUndo { prepared, outcomes })
+        let changes = NewValues::read(&effect.recipe)?;
+        changes.taken_back(ROWS, &how, self.guarantee, self.now()?)
     }
 
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
-        let targets = effect.recipe.read::<Changes>(VERSION)?.targets()?;
-        let outline = Outline::of(targets).seen_by("whoever reads the table");
-        Ok(if self.answers {
-            outline.compensating()
-        } else {
-            outline
-        })
+        let targets = NewValues::read(&effect.recipe)?.targets();
+        let mut outline = Outline::of(targets).seen_by("whoever reads the table");
+        outline.guarantee = self.guarantee;
+        Ok(outline)
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
-        let seen = self.look(&effect.recipe)?.into_iter().enumerate();
-        seen.map(|(number, (change, _, state))| {
-            let goes = change.before.is_none();
-            Ok(Examined {
-                goes,
-                ..Examined::new(number, target(&change.row)?, state)
-            })
-        })
-        .collect()
+        Ok(NewValues::read(&effect.recipe)?.examined(self.now()?))
     }
 
     fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
-        let seen = self.look(&effect.recipe)?.into_iter();
-        let values = seen.map(|(Change { row, before, after }, now, _)| {
-            let key = target(&row)?.key().clone();
-            Ok(ValueChange {
-                key,
-                before,
-                after,
-                now: Ok(now),
-            })
-        });
-        values.collect::<Result<_, _>>().map(Some)
+        let told = NewValues::read(&effect.recipe)?.told(self.now()?);
+        Ok(Some(told))
     }
 }

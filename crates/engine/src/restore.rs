@@ -1,8 +1,10 @@
 //! Making paths what they were before or after an operation, as a write of its own.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::Path;
 
-use backout_files::Past;
+use backout_files::{Past, Was};
 use backout_model::{Key, Operation, OperationId, Target, TargetPath};
 use backout_storage::OperationRef;
 
@@ -44,6 +46,7 @@ impl Engine {
             format!("restore {what} to what {were} {side} {short}")
         };
         let names = past.names;
+        let strangers = Strangers::of(&names);
         let written = self.write(&*self.files.restoring(summary, names));
         let undo = |path: &str| {
             let is_moved = past.moved.iter().any(|name| is_in(path, name));
@@ -54,6 +57,7 @@ impl Engine {
         finished.notes.extend(dressed.map(|path| {
             format!("only mode, owner and attributes of `{path}` were restored: what was in it is not kept")
         }));
+        finished.notes.extend(strangers.told());
         Ok(finished)
     }
 
@@ -185,6 +189,45 @@ struct Restored {
     dressed: Vec<TargetPath>,
     /// Both names of what the operation moved.
     moved: Vec<TargetPath>,
+}
+
+/// The directories that a restore makes what they were, each with the names that were in it.
+struct Strangers(BTreeMap<TargetPath, BTreeSet<OsString>>);
+
+impl Strangers {
+    fn of(names: &[Past]) -> Self {
+        let is_directory = |past: &&Past| past.was.as_ref().is_some_and(Was::is_directory);
+        let directories = names.iter().filter(is_directory);
+        let mut all: BTreeMap<_, BTreeSet<OsString>> = directories
+            .map(|past| (past.path.clone(), BTreeSet::new()))
+            .collect();
+        for past in names.iter().filter(|past| past.was.is_some()) {
+            let home = past.path.parent().and_then(|home| all.get_mut(&home));
+            if let (Some(home), Some(name)) = (home, past.path.as_path().file_name()) {
+                home.insert(name.to_owned());
+            }
+        }
+        // Of a directory that was only given another mode nobody knows what was in it.
+        all.retain(|_, names| !names.is_empty());
+        Self(all)
+    }
+
+    /// Says what else is in them now. Nobody takes it away: it is somebody's.
+    fn told(&self) -> impl Iterator<Item = String> {
+        self.0.iter().filter_map(|(directory, names)| {
+            let found = std::fs::read_dir(directory.as_path()).ok()?;
+            let found = found.flatten().map(|entry| entry.file_name());
+            let strange: Vec<OsString> = found.filter(|name| !names.contains(name)).collect();
+            let first = strange.first()?.display();
+            let more = match strange.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            Some(format!(
+                "`{directory}` also holds what was not there then, and that stays: {first}{more}"
+            ))
+        })
+    }
 }
 
 /// Says what brings back what a restore cannot: the undo of the whole operation, where that would.

@@ -581,6 +581,12 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Tells whether taking an effect on parts of a file back gives the file the bytes that it had. Rows of a database come back
+    /// in other bytes.
+    fn keeps_bytes(&self, _effect: &Effect) -> bool {
+        true
+    }
+
     /// Makes a request that makes some targets of an effect what they were before it, or with `is_after` what it made of
     /// them, whatever they are now; `summary` is its line for people. None if this driver restores nothing but by an undo.
     /// Looks only.

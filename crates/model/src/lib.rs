@@ -47,6 +47,7 @@ mod target;
 pub mod text;
 mod touched;
 mod trigger;
+mod values;
 mod watch;
 pub mod wide;
 

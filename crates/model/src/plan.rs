@@ -148,7 +148,7 @@ pub fn plan_undo(
         closure.take_dependencies();
     }
     closure.take_dependents();
-    closure.leave_what_goes_again();
+    closure.leave_what_goes_again(matches!(goal, Goal::Operations { .. }));
     closure.into_plan()
 }
 
@@ -343,10 +343,16 @@ impl<'h> Closure<'h> {
     }
 
     /// Leaves the undos alone whose subject was built on something that goes: brought back, it would have to go with that again.
-    fn leave_what_goes_again(&mut self) {
-        let undos: Vec<OperationId> = self.chosen.keys().copied().collect();
-        for id in undos {
+    /// Where a redo had to take something back first, both are named: it stood without that then, and does so again.
+    fn leave_what_goes_again(&mut self, is_by_name: bool) {
+        let undos: Vec<(OperationId, bool)> = self
+            .chosen
+            .iter()
+            .map(|(id, chosen)| (*id, is_by_name && *chosen == Chosen::Named))
+            .collect();
+        for (id, is_named) in undos {
             let undo = self.history.get(id).filter(|it| it.verb == Verb::Undo);
+            let undo = undo.filter(|it| !is_named || it.is_as_asked());
             let base = undo
                 .and_then(|it| it.undoes)
                 .and_then(|it| self.base_that_goes(it));

@@ -62,30 +62,23 @@ pub enum OperationKind {
     ConfigChange,
     /// Somebody else's system is called.
     ApiCall,
-    /// Several of these at once.
-    Mixed,
 }
 
 impl OperationKind {
     /// All kinds, for tables and tests.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::FileWrite,
         Self::FileMulti,
         Self::FileDelete,
         Self::DatabaseWrite,
         Self::ConfigChange,
         Self::ApiCall,
-        Self::Mixed,
     ];
 }
 
 /// What is known of a write before it happens. Drivers tell it; how often a target was written and how much room there is, the
 /// engine finds out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts, one per row of the matrix"
-)]
 pub struct Traits {
     /// What kind of write it is.
     pub kind: OperationKind,
@@ -103,10 +96,6 @@ pub struct Traits {
     pub is_reversible_api: bool,
     /// Whether only a second effect with a meaning (a refund) counts as an undo.
     pub needs_semantic_undo: bool,
-    /// Whether it destroys something that no driver of ours can keep.
-    pub destroys_beyond_reach: bool,
-    /// Whether other agents' writes are part of it.
-    pub crosses_agents: bool,
     /// What the caller insists on.
     pub preferred: Option<Strategy>,
 }
@@ -123,8 +112,6 @@ impl Traits {
             free_bytes: None,
             is_reversible_api: true,
             needs_semantic_undo: false,
-            destroys_beyond_reach: false,
-            crosses_agents: false,
             preferred: None,
         }
     }
@@ -207,13 +194,6 @@ pub fn choose(traits: &Traits) -> Decision {
     if let Some(strategy) = traits.preferred {
         return Decision::new(strategy, &[], "the caller asked for it");
     }
-    if traits.destroys_beyond_reach {
-        return Decision::new(Irreversible, &[], "it destroys what no driver can keep");
-    }
-    if traits.crosses_agents {
-        let reason = "other agents' writes are part of it, so they must be coordinated";
-        return Decision::new(Compensation, &[], reason);
-    }
     if traits.needs_semantic_undo {
         let reason = "only a second effect with a meaning undoes it";
         return Decision::new(Compensation, &[Irreversible], reason);
@@ -236,11 +216,6 @@ fn by_kind(traits: &Traits) -> Decision {
             Transaction,
             &[Compensation],
             "rows are logged before they change",
-        ),
-        OperationKind::Mixed => Decision::new(
-            Transaction,
-            &[Compensation],
-            "several kinds in one step are all or nothing; calls are compensated",
         ),
         OperationKind::ConfigChange => {
             Decision::new(Transaction, &[], "a configuration is logged key by key")

@@ -81,20 +81,6 @@ fn matrix() -> Vec<Row> {
             &[Irreversible],
             "meaning",
         ),
-        (
-            "destructive",
-            with(K::FileDelete, |t| t.destroys_beyond_reach = true),
-            Irreversible,
-            &[],
-            "no driver",
-        ),
-        (
-            "cross-agent",
-            with(K::FileWrite, |t| t.crosses_agents = true),
-            Compensation,
-            &[],
-            "agents",
-        ),
     ]
 }
 
@@ -109,13 +95,6 @@ fn beyond_the_matrix() -> Vec<Row> {
             Transaction,
             &[],
             "key",
-        ),
-        (
-            "mixed",
-            Traits::of(K::Mixed),
-            Transaction,
-            &[Strategy::Compensation],
-            "several",
         ),
         (
             "delete, of any size",
@@ -199,8 +178,8 @@ fn an_explicit_preference_wins_over_every_rule_and_has_no_fallback() {
         ] {
             let traits = with(kind, |t| {
                 t.preferred = Some(strategy);
-                t.crosses_agents = true;
-                t.destroys_beyond_reach = true;
+                t.needs_semantic_undo = true;
+                t.is_reversible_api = false;
             });
             let decision = choose(&traits);
             assert_eq!(decision.strategy, strategy);

@@ -177,9 +177,12 @@ pub(crate) fn cmd_init(session: &mut Session, args: &InitArgs) -> Result<(), Fai
     for note in &setup.notes {
         session.ui.note(note);
     }
-    let option = option(gets);
+    let options: String = options(gets, &places)
+        .iter()
+        .map(|option| format!(" {option}"))
+        .collect();
     session.ui.hint(&format!(
-        "see whether it works with `backout init {agent}{option} --check`; start the agent anew if it runs"
+        "see whether it works with `backout init {agent}{options} --check`; start the agent anew if it runs"
     ));
     Ok(())
 }
@@ -202,11 +205,11 @@ fn is_not(gets: Gets, agent: Agent) -> String {
     }
 }
 
-const fn option(gets: Gets) -> &'static str {
-    match gets {
-        Gets::Protection => "",
-        Gets::Tools => " --mcp",
-    }
+/// Gives the options that mean the same settings and the same gift again.
+fn options(gets: Gets, places: &Places) -> Vec<&'static str> {
+    let project = places.project.is_some().then_some("--project");
+    let tools = (gets == Gets::Tools).then_some("--mcp");
+    project.into_iter().chain(tools).collect()
 }
 
 /// Tells whether an agent has what it gets.
@@ -228,21 +231,19 @@ fn check(
         Standing::Part => Err(
             Report::refused(format!("{} as it should{be}", is_not(gets, agent)))
                 .because("a part of what it needs is missing, or is of another version")
-                .next_call("bring it up to date with {}", [init(gets, agent)])
+                .next_call("bring it up to date with {}", [init(gets, agent, places)])
                 .into(),
         ),
         Standing::Absent => Err(Report::refused(is_not(gets, agent))
-            .next_call(give, [init(gets, agent)])
+            .next_call(give, [init(gets, agent, places)])
             .into()),
     }
 }
 
-fn init(gets: Gets, agent: Agent) -> Call {
-    let words: &[&str] = match gets {
-        Gets::Protection => &[agent.as_str()],
-        Gets::Tools => &[agent.as_str(), "--mcp"],
-    };
-    Call::of("init").typed(Typed::default().and(words))
+fn init(gets: Gets, agent: Agent, places: &Places) -> Call {
+    let mut words = vec![agent.as_str()];
+    words.extend(options(gets, places));
+    Call::of("init").typed(Typed::default().and(&words))
 }
 
 /// Takes the protection away: by undoing what put it there, or, where others have written since, by taking ours out.

@@ -277,7 +277,11 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
     let engine = session.engine()?;
     let what = what(&engine, args)?;
     let (name, mut part) = match &what {
-        UndoWhat::Paths { paths, .. } => of_paths(args, paths)?,
+        UndoWhat::Paths { paths, since } => {
+            // An operation goes by the name that it wrote. If there is none, the undo says so.
+            let names = engine.written_names(paths, *since);
+            of_paths(args, &names.unwrap_or_else(|_| paths.clone()))?
+        }
         UndoWhat::Newest { .. }
         | UndoWhat::Operations(_)
         | UndoWhat::Task(_)
@@ -311,7 +315,13 @@ fn of_paths(args: &UndoArgs, paths: &[Key]) -> Result<(Option<Typed>, Typed), Fa
     if !args.part.only.is_empty() {
         let both = std::iter::zip(&args.names, paths);
         let names = both.fold(Typed::default(), |typed, (name, path)| {
-            typed.and_so(&literal(name), vec![written(path)])
+            // A word that begins with a dash would be taken for a flag.
+            let line = if name.as_bytes().starts_with(b"-") {
+                literal(Path::new(".").join(name).as_os_str())
+            } else {
+                literal(name)
+            };
+            typed.and_so(&line, vec![written(path)])
         });
         let names = args.at.iter().fold(names, |typed, at| {
             let line = format!("--at {}", literal(at.as_ref()));

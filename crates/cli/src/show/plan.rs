@@ -219,13 +219,15 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
         return vec![format!("do it with {}", command(&[]))];
     }
     let mut hints = Vec::new();
+    // What needs a word needs it whatever else is said.
     let words = word_options(plan);
-    if !words.is_empty() {
-        hints.push(format!("take them back as well with {}", command(&words)));
-    }
+    let with = |options: &[&'static str]| command(&[&words, options].concat());
     let is_conflict = |target: &PlannedTarget| matches!(target.state, TargetState::Conflict { .. });
     let targets = || plan.steps.iter().flat_map(|step| &step.targets);
     let has_conflict = targets().any(is_conflict);
+    if !words.is_empty() && !has_conflict {
+        hints.push(format!("take them back as well with {}", with(&[])));
+    }
     if plan.is_mergeable {
         hints.push(format!(
             "take out only this change with {}",
@@ -236,13 +238,16 @@ fn next(plan: &PlanView, asked: &Asked) -> Vec<String> {
         |target: &PlannedTarget| matches!(target.state, TargetState::CannotComeBack { .. });
     let has_lost = targets().any(is_lost);
     if (has_conflict || has_lost) && plan.has_rest {
-        hints.push(format!("do the rest with {}", command(&["partial"])));
+        hints.push(format!("do the rest with {}", with(&["partial"])));
     }
     if let Some(options) = force_options(plan.force) {
         hints.push(format!(
             "do it anyway, keeping what is there now, with {}",
-            command(options)
+            with(options)
         ));
+    }
+    if hints.is_empty() && !words.is_empty() {
+        hints.push(format!("take them back as well with {}", with(&[])));
     }
     hints
 }

@@ -304,6 +304,25 @@ fn without_a_home_nobody_knows_where_the_settings_are() {
 }
 
 #[test]
+fn what_is_advised_for_a_project_means_that_project() {
+    let world = World::new();
+    let said = fails(&world, &["init", "claude-code", "--project", "--check"]);
+    assert!(
+        said.contains("protect it with `backout init claude-code --project`"),
+        "{said}"
+    );
+    let mut init = world.program();
+    let output = init.args(["init", "claude-code", "--project"]).output();
+    let said = text(&output.unwrap());
+    assert!(
+        said.contains("with `backout init claude-code --project --check`"),
+        "{said}"
+    );
+    world.backout(&["init", "claude-code", "--project", "--check"]);
+    assert!(fails(&world, &["init", "claude-code", "--check"]).contains("is not protected"));
+}
+
+#[test]
 fn what_would_change_is_shown_and_nothing_is_told_twice() {
     let world = World::new();
     world.backout(&["init", "gemini"]);

@@ -87,6 +87,65 @@ fn whatever_is_done_to_a_directory_it_becomes_what_it_was() {
     there_and_back(&project(World::new()));
 }
 
+/// Keeps a directory, does something to it, and goes back and forth.
+fn kept_over(world: &World, line: &str, told: &str) {
+    let before = tree(world);
+    world.ok(&["checkpoint", "good", "--roots", "."]);
+    sh(world, line);
+    let after = tree(world);
+    let plan = world.ok(&["rollback", "--to", "good", "-n"]);
+    assert!(plan.contains(told), "{line}: {plan}");
+    let said = world.ok(&["rollback", "--to", "good"]);
+    assert!(!said.contains("is not as it was"), "{line}: {said}");
+    assert_same(&tree(world), &before, line);
+    world.ok(&["undo"]);
+    assert_same(&tree(world), &after, line);
+    world.ok(&["redo"]);
+    assert_same(&tree(world), &before, line);
+    world.ok(&["rollback", "--to", "good"]);
+    assert_same(&tree(world), &before, line);
+    world.check_store();
+}
+
+#[test]
+fn of_several_names_of_one_file_each_comes_back_as_a_name_of_it() {
+    for line in [
+        "rm a",
+        "rm b",
+        "rm a b",
+        "rm a b c",
+        "cp -p a x; mv x a",
+        "cp -p c x; mv x c",
+        "cp -p a x; ln -f x a; ln -f x b; rm x",
+        "echo own > x; mv x a; rm b",
+    ] {
+        let world = World::new();
+        world.file("a", "one file\n");
+        sh(&world, "ln a b; ln a c");
+        kept_over(&world, line, if line.contains('a') { "a" } else { "b" });
+    }
+}
+
+#[test]
+fn a_time_that_alone_changed_comes_back() {
+    for line in [
+        "touch -d 2001-02-03 f",
+        "touch -h -d 2001-02-03 link",
+        "touch -d 2001-02-03 pipe",
+        "touch -d 2001-02-03 large; chmod 600 large",
+    ] {
+        let world = World::new();
+        world.file("f", "as it is\n");
+        sh(
+            &world,
+            "ln f g; ln -s f link; mkfifo pipe; head -c 300000 /dev/urandom > large",
+        );
+        let name = ["link", "pipe", "large", "f"];
+        let name = name.iter().find(|name| line.contains(*name)).unwrap();
+        kept_over(&world, line, name);
+    }
+}
+
 #[test]
 fn the_same_in_memory_and_on_other_file_systems() {
     there_and_back(&project(World::in_memory()));

@@ -80,6 +80,30 @@ const WORK: &str = "UPDATE a SET v = 7 WHERE id = 1; DELETE FROM a WHERE id = 2;
     INSERT INTO child SELECT id + 30, id FROM a WHERE id > 2; UPDATE IGNORE a SET u = 'one' WHERE id = 4";
 
 #[test]
+fn a_new_row_that_was_undone_is_called_gone() {
+    let shop = Shop::new(SCHEMA);
+    shop.sql("INSERT INTO a VALUES (9, 9, 'nine'); UPDATE a SET v = 7 WHERE id = 1; DELETE FROM child WHERE id = 10");
+    let id = shop.newest();
+    let told = shop.ok(&["undo", &id]);
+    let place = "mysql:shop/shop";
+    for said in [
+        "a:9       gone, as before",
+        "a:1       restored",
+        "child:10  restored",
+    ] {
+        assert!(told.contains(&format!("{place}/{said}")), "{said}: {told}");
+    }
+    let told = shop.ok(&["redo", &id]);
+    for said in [
+        "a:9       changed again",
+        "a:1       changed again",
+        "child:10  gone again",
+    ] {
+        assert!(told.contains(&format!("{place}/{said}")), "{said}: {told}");
+    }
+}
+
+#[test]
 fn rows_go_back_and_come_again() {
     let shop = Shop::new(SCHEMA);
     let before = shop.all();

@@ -161,7 +161,8 @@ fn merged_out(format: Format, text: &str, change: &KeyChange) -> Option<Edited> 
 fn forced(format: Format, text: &str, change: &KeyChange) -> Option<Edited> {
     let document = Document::parse(format, text).ok()?;
     let Some(before) = &change.before else {
-        return document.unset(&change.key).ok();
+        let edited = document.unset(&change.key).ok()?;
+        return Some(without_made(format, edited, change));
     };
     let values = [
         NewValue::Raw(before.raw.clone()),
@@ -174,6 +175,28 @@ fn forced(format: Format, text: &str, change: &KeyChange) -> Option<Edited> {
         found.value.means(&before.value).then_some(edited)
     });
     edits.next()
+}
+
+/// Takes the parents out that a change made for its key and that hold nothing any more, not even a remark.
+fn without_made(format: Format, mut edited: Edited, change: &KeyChange) -> Edited {
+    let length = change.key.segments().len();
+    for up in 1..=change.made.min(length.saturating_sub(1)) {
+        let parent = change.key.prefix(length - up);
+        let unset = |text: &str| {
+            let document = Document::parse(format, text).ok()?;
+            let found = document.get(&parent).ok()??;
+            let is_empty = matches!(&found.value, Value::Map(members) if members.is_empty());
+            let gone = document.unset(&parent).ok().filter(|_| is_empty)?;
+            let slip = gone.changes.first()?.slip.as_ref()?;
+            (slip.body.lines().count() <= 1 && slip.behind.is_empty()).then_some(gone)
+        };
+        let Some(mut gone) = unset(&edited.text) else {
+            break;
+        };
+        edited.text = std::mem::take(&mut gone.text);
+        edited.changes.append(&mut gone.changes);
+    }
+    edited
 }
 
 /// Says why a key stays. Values are not in it: they may be secrets.

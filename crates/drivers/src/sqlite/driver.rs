@@ -378,6 +378,10 @@ impl Driver for SqliteDriver {
         Ok(request.map(|request| Box::new(request) as _))
     }
 
+    fn keeps_bytes(&self, _effect: &Effect) -> bool {
+        false
+    }
+
     fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
         Ok(Some(self.told(effect)?))
     }

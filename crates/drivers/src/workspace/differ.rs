@@ -68,8 +68,10 @@ impl<'d> Differ<'d> {
         let renumbered = std::mem::take(&mut self.renumbered);
         if !renumbered.is_empty() {
             let of_was = renumbered.iter().filter_map(|it| it.difference.number);
-            let of_was = of_was.collect();
-            let of_now = renumbered.iter().filter_map(|it| it.now).collect();
+            let of_was: BTreeSet<u64> = of_was.collect();
+            let of_now = renumbered.iter().filter_map(|it| it.now);
+            let of_now = of_now.chain(of_was.iter().copied()).collect();
+            let gone: BTreeSet<TargetPath> = self.found.iter().map(|it| it.path.clone()).collect();
             let (mut was, mut now) = (BTreeMap::new(), BTreeMap::new());
             for (root, was_tree, now_tree) in &self.roots {
                 self.groups(&of_was, root, was_tree, &mut was)?;
@@ -83,7 +85,8 @@ impl<'d> Differ<'d> {
                     now: number,
                 } = it;
                 let names = difference.number.and_then(|number| was.get(&number));
-                let first = names.and_then(|names| names.iter().min());
+                let still = difference.number.and_then(|number| now.get(&number));
+                let first = names.and_then(|names| first_of(names, &gone, still));
                 let others = number.and_then(|number| now.get(&number));
                 let is_joined = first.is_none_or(|first| {
                     *first == difference.path || others.is_some_and(|others| others.contains(first))
@@ -200,6 +203,19 @@ impl<'d> Differ<'d> {
     }
 }
 
+/// Names the one of several names of a file that the others are to be names of: one that `still` is of that file, or else one
+/// that is not to `come` anew.
+fn first_of<'n>(
+    names: &'n [TargetPath],
+    come: &BTreeSet<TargetPath>,
+    still: Option<&Vec<TargetPath>>,
+) -> Option<&'n TargetPath> {
+    let there = names.iter().filter(|name| !come.contains(name));
+    let is_still = |name: &&TargetPath| still.is_some_and(|still| still.contains(*name));
+    let first = there.clone().filter(is_still).min();
+    first.or_else(|| there.min()).or_else(|| names.iter().min())
+}
+
 fn difference(path: TargetPath, what: What, was: Option<Entry>, now: Option<&Entry>) -> Difference {
     let had = was.as_ref().filter(|it| it.kind == Kind::File);
     let has = now.filter(|it| it.kind == Kind::File);
@@ -248,6 +264,7 @@ pub(super) fn pasts(
             differ.groups(&numbers, &root.path, &root.tree, &mut groups)?;
         }
     }
+    let come: BTreeSet<TargetPath> = chosen.iter().map(|it| it.path.clone()).collect();
     let mut all = Vec::new();
     for difference in chosen {
         let Some(was) = &difference.was else {
@@ -256,7 +273,9 @@ pub(super) fn pasts(
             continue;
         };
         let names = difference.number.and_then(|number| groups.get(&number));
-        let first = names.and_then(|names| names.iter().min()).cloned();
+        let first = names
+            .and_then(|names| first_of(names, &come, None))
+            .cloned();
         let shares = first.filter(|first| *first != difference.path);
         let path = difference.path.clone();
         let bytes = match difference.needs {

@@ -166,6 +166,12 @@ pub struct PlanView {
 }
 
 impl PlanView {
+    /// Lists what stands in the way, and why.
+    pub(crate) fn hindrances(&self) -> impl Iterator<Item = (&Target, &String)> {
+        let targets = self.steps.iter().flat_map(|step| &step.targets);
+        targets.filter_map(|it| Some((&it.target, it.state.hindrance()?)))
+    }
+
     /// Tells whether all that stands in the way is that what was kept is gone. Such a step does not hold up the others, and
     /// there may be another way to it.
     pub(crate) fn is_only_lost(&self) -> bool {

@@ -84,13 +84,31 @@ pub const fn force_options(force: Option<Forcing>) -> Option<&'static [&'static 
 
 /// Gives what to do about a plan that needs a word.
 pub(super) fn word_advice(view: &PlanView, command: Commander<'_>) -> Vec<Next> {
-    let say =
-        |text: &str, options: &[&'static str]| Next::naming(text, [command(&view.named, options)]);
-    let mut next = vec![say("take them back as well with {}", &word_options(view))];
-    if view.is_mergeable {
-        next.push(say("take out only this change with {}", &["merge"]));
+    // What needs a word needs it whatever else is said.
+    let words = word_options(view);
+    let say = |text: &str, options: &[&'static str]| {
+        Next::naming(text, [command(&view.named, &[&words, options].concat())])
+    };
+    let has_conflict = view.hindrances().next().is_some();
+    let mut next = Vec::new();
+    if !has_conflict || view.force.is_none() && !view.has_rest && !view.is_mergeable {
+        next.push(say("take them back as well with {}", &[]));
     }
-    next.push(say("see the plan with {}", &["dry-run"]));
+    if view.is_mergeable {
+        let call = command(&view.named, &["merge"]);
+        next.push(Next::naming("take out only this change with {}", [call]));
+    }
+    if has_conflict && view.has_rest {
+        next.push(say("do the rest with {}", &["partial"]));
+    }
+    if let Some(options) = force_options(view.force) {
+        next.push(say(
+            "do it anyway with {} (what is there now is kept)",
+            options,
+        ));
+    }
+    let call = command(&view.named, &["dry-run"]);
+    next.push(Next::naming("see the plan with {}", [call]));
     next
 }
 

@@ -156,6 +156,7 @@ const fn workspace(error: &WorkspaceError) -> ErrorCode {
         WorkspaceError::Others { .. } => ErrorCode::NeedsWord,
         WorkspaceError::Unreadable { .. } => ErrorCode::Broken,
         WorkspaceError::Nothing { .. } => ErrorCode::Nothing,
+        WorkspaceError::Held { .. } => ErrorCode::Inseparable,
     }
 }
 

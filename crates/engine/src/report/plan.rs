@@ -138,6 +138,9 @@ pub(super) fn needs_word(view: &PlanView) -> Report {
             report = report.because(format!("{} {}", step.id.short(), step.summary));
         }
     }
+    for (target, why) in view.hindrances().take(LINES_MAX) {
+        report = report.because(format!("`{target}`: {why}"));
+    }
     report.next.extend(word_advice(view, &undo));
     report
 }

@@ -35,6 +35,18 @@ pub(super) fn report(error: WorkspaceError) -> Report {
         WorkspaceError::Unreadable { why } => {
             Report::broken("what is known of the files of checkpoints cannot be read").because(why)
         }
+        WorkspaceError::Held { name, path } => {
+            let all = Typed::default().and(&["--to", name.as_str()]);
+            Report::refused("nothing was brought back")
+                .because(format!(
+                    "`{path}` is a directory now, and holds what you left out"
+                ))
+                .next("leave that name out as well")
+                .next_call(
+                    "or bring all of it back with {}",
+                    [Call::of("rollback").typed(all)],
+                )
+        }
         WorkspaceError::Nothing { name } => Report::refused("nothing was brought back").because(
             format!("nothing of what was chosen has changed since the checkpoint `{name}`"),
         ),

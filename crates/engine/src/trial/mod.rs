@@ -117,7 +117,8 @@ impl Engine {
                 Ok(Reply::Discarded { id, is_rest })
             }
             TryCommand::Show { trial, selection } => {
-                let manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
+                let mut manifest = self.open_trial(self.find_trial(trial.as_deref())?)?;
+                self.mark_changed(&mut manifest)?;
                 Ok(Reply::Trial(TrialView::of(
                     self.store(),
                     &manifest,
@@ -288,6 +289,22 @@ impl Engine {
             }
         }
         Ok(is_any)
+    }
+
+    /// Marks what is not any more what the command changed, as an application would find it.
+    fn mark_changed(&self, manifest: &mut Manifest) -> Result<(), EngineError> {
+        self.note_undone(manifest)?;
+        for change in &mut manifest.changes {
+            let holds = |path: &TargetPath, baseline: &Baseline| {
+                baseline.still_holds(path.as_path()).unwrap_or(false)
+            };
+            let is_so = match &change.becomes {
+                TrialState::Moved { from, baseline } => holds(from, baseline),
+                TrialState::Nothing | TrialState::Like { .. } | TrialState::Linked { .. } => true,
+            };
+            change.is_conflict |= !is_so || !holds(&change.path, &change.baseline);
+        }
+        Ok(())
     }
 
     /// Tells whether operations at a path or below it were begun since a moment, and none of what they did is in effect.

@@ -162,7 +162,7 @@ pub struct TrialChangeView {
     /// What happened to it.
     #[serde(rename = "change", with = "ToldWhat")]
     pub what: TrialWhat,
-    /// Whether somebody else changed it while the command ran.
+    /// Whether somebody else changed it while the command ran, or since: a trial that is shown is looked at anew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_conflict: bool,
     /// How many bytes it had, if it was a file.

@@ -8,11 +8,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use backout_model::{
-    Dependency, DependencyReason, Key, Lsn, Operation, OperationId, Standing, Target,
+    Dependency, DependencyReason, Key, Lsn, Operation, OperationId, Standing, Target, Verb,
 };
+use backout_storage::Filter;
 
 use super::preview::way_of;
 use crate::{Engine, EngineError, TakeBack};
+
+/// How many operations in a directory that a command brought are looked at.
+const INSIDE_MAX: usize = 1000;
 
 /// Where something was done: its place in the journal, and the act that it was part of.
 type Done = (Lsn, Option<OperationId>);
@@ -32,7 +36,9 @@ impl Engine {
             let Some(base) = self.store.operation(on)? else {
                 continue;
             };
-            for (later, reason) in self.brought_above(&base)? {
+            let mut above = self.brought_above(&base)?;
+            above.extend(self.written_inside(&base)?);
+            for (later, reason) in above {
                 edges.push((later, Dependency { on, reason }));
                 if seen.insert(later) {
                     found.extend(by_id(self.store.connected(&[later])?));
@@ -74,12 +80,14 @@ impl Engine {
             if other.verb.is_reversal() || !is_brought {
                 continue;
             }
-            // Where one was built on the other, that tells which lies above.
+            // Where one was built on the other, that tells which lies above. An undo is below all that was brought back since.
             if below.is_none() {
                 below = Some(self.bases_of(subject)?);
             }
             let is_base = below.as_ref().is_some_and(|below| below.contains(&id));
-            if is_base || self.bases_of(id)?.contains(&subject) {
+            let is_built_upon =
+                |subject| Ok::<_, EngineError>(self.bases_of(id)?.contains(subject));
+            if is_base || !base.verb.is_reversal() && is_built_upon(&subject)? {
                 continue;
             }
             for standing in other.in_effect() {
@@ -98,6 +106,41 @@ impl Engine {
             }
         }
         Ok(above)
+    }
+
+    /// Finds what others wrote, while a command ran, in a directory that it had brought: by its place in the journal that came
+    /// before the command, and nothing was at that name before it.
+    fn written_inside(
+        &self,
+        command: &Operation,
+    ) -> Result<BTreeSet<(OperationId, DependencyReason)>, EngineError> {
+        let mut inside = BTreeSet::new();
+        if command.verb != Verb::Run || !command.status.is_in_effect() || !command.retained {
+            return Ok(inside);
+        }
+        let effect = self.store.effect(command.id)?;
+        let brought = self.driver_of(&effect)?.outline(&effect)?.brought;
+        let is_standing = |key: &Key| command.in_effect().any(|it| it.target.key() == key);
+        for key in brought.into_iter().filter(|key| is_standing(key)) {
+            let filter = Filter {
+                at: Some(key.clone()),
+                before: Some(command.lsn),
+                limit: Some(INSIDE_MAX),
+                ..Filter::default()
+            };
+            for other in self.store.operations(&filter)? {
+                let is_below = |it: &Standing| key_is_below(it.target.key(), &key);
+                let is_it = other.at >= command.at
+                    && other.id != command.id
+                    && !other.verb.is_reversal()
+                    && other.status.is_in_effect()
+                    && other.in_effect().any(is_below);
+                if is_it {
+                    inside.insert((other.id, DependencyReason::InsideDirectory));
+                }
+            }
+        }
+        Ok(inside)
     }
 
     /// Names all that an operation was built on.
@@ -174,6 +217,10 @@ impl Engine {
         }
         Ok(true)
     }
+}
+
+fn key_is_below(key: &Key, above: &Key) -> bool {
+    key != above && key.is_at_or_below(above)
 }
 
 /// The targets of an operation, each with when it became what it is.

@@ -100,10 +100,15 @@ impl Engine {
             let is_inside = |path: &TargetPath| touches(&newer.step, &Target::node(path.clone()));
             open.retain(|path, _| dressed.contains(path) || !is_inside(path));
         }
-        // What no step brings back is as it is now, if it has no other name by which it could be written.
-        for (path, it) in open.into_iter().filter(|(_, it)| !it.dress.is_empty()) {
-            let now = path.as_path().symlink_metadata();
-            if now.is_ok_and(|now| now.is_dir() || now.nlink() == 1) {
+        // What no step brings back is as it is now, if it has no other name by which it could be written. A name that something
+        // went from is free, or somebody has it.
+        for (path, it) in open {
+            let is_left = it.dress.is_empty() && it.left.after.is_none();
+            let is_alone = || {
+                let now = path.as_path().symlink_metadata();
+                now.is_ok_and(|now| now.is_dir() || now.nlink() == 1)
+            };
+            if is_left || !it.dress.is_empty() && is_alone() {
                 note(&it, self.files.now(&path)?, "since")?;
             }
         }

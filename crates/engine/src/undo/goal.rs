@@ -11,6 +11,7 @@ use backout_storage::{Filter, OperationRef};
 
 use super::carriers::Carriers;
 use super::preview::Planned;
+use super::split::refuse_moved;
 use super::work::Told;
 use crate::calls::is_to_go;
 use crate::{Engine, EngineError, UndoOptions, UndoWhat};
@@ -27,7 +28,7 @@ pub(super) struct Aim {
     pub(super) roots: Vec<OperationId>,
     pub(super) keys: Vec<Key>,
     /// The redos that were named, by what they brought back: their own recipes know what was there before them.
-    pub(super) redos: BTreeMap<OperationId, OperationId>,
+    pub(super) redos: BTreeMap<OperationId, Vec<Operation>>,
     /// The part of an operation that is meant, where it is not all of it.
     pub(super) parts: BTreeMap<OperationId, BTreeSet<Key>>,
 }
@@ -134,7 +135,7 @@ impl Engine {
         let mut reads = self.may_reads(&history)?;
         loop {
             permission.same_reads = reads.edges();
-            let is_wanted = |target: &Target| along.contains(target.key()) || is_named(target);
+            let is_wanted = |target: &Target| is_along(&along, target) || is_named(target);
             let is_meant = |target: &Target| carriers.have(target) || is_wanted(target);
             let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
             let mut plan = match plan_undo(&history, &aim.goal, scope, &permission) {
@@ -154,6 +155,7 @@ impl Engine {
             let is_as_before = (along.len(), carriers.len()) == known;
             if is_as_before && !self.count_reads(&mut reads, &plan)? {
                 self.put_in_order(&history, &mut plan)?;
+                refuse_moved(&history, &plan, &along, options)?;
                 self.refuse_split(&history, &plan, options)?;
                 self.keep_homes(&history, &mut plan, options)?;
                 return Ok((history, plan));
@@ -177,13 +179,14 @@ impl Engine {
     /// Gives the places in the journal where the acts of some redos began.
     fn begun(
         &self,
-        redos: &BTreeMap<OperationId, OperationId>,
+        redos: &BTreeMap<OperationId, Vec<Operation>>,
     ) -> Result<BTreeMap<OperationId, Lsn>, EngineError> {
         let mut begun = BTreeMap::new();
-        for (subject, redo) in redos {
-            if let Some(redo) = self.store.operation(*redo)? {
+        for (subject, redos) in redos {
+            for redo in redos {
                 let first = self.store.operation(redo.group.unwrap_or(redo.id))?;
-                begun.insert(*subject, first.unwrap_or(redo).lsn);
+                let at = first.map_or(redo.lsn, |first| first.lsn);
+                begun.insert(*subject, at);
             }
         }
         Ok(begun)
@@ -198,11 +201,14 @@ impl Engine {
             !step.targets.is_empty()
         });
         for step in &mut plan.steps {
-            if let Some(redo) = aim.redos.get(&step.id) {
-                let effect = self.store.effect(*redo)?;
+            let redos = aim.redos.get(&step.id).map_or(&[][..], Vec::as_slice);
+            let is_only = redos.len() == 1;
+            let brought = |redo: &&Operation| is_only || brought(redo, &step.targets);
+            for redo in redos.iter().filter(brought) {
+                let effect = self.store.effect(redo.id)?;
                 let held = self.driver_of(&effect)?.outline(&effect)?;
                 if covers(&held.targets, &step.targets) {
-                    step.with = *redo;
+                    step.with = redo.id;
                 }
             }
         }
@@ -287,7 +293,7 @@ impl Engine {
     ) -> Result<Aim, EngineError> {
         let mut roots = Vec::with_capacity(ids.len());
         let mut keys = Vec::new();
-        let mut redos = BTreeMap::new();
+        let mut redos: BTreeMap<_, Vec<Operation>> = BTreeMap::new();
         let mut parts: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         let mut wholes = BTreeMap::new();
         for id in ids {
@@ -295,7 +301,7 @@ impl Engine {
             let (subject, held) = match self.store.operation(id)? {
                 Some(redo) if redo.verb == Verb::Redo && redo.status == Status::Committed => {
                     let subject = self.subject_of(&redo)?;
-                    redos.insert(subject.id, id);
+                    redos.entry(subject.id).or_default().push(redo.clone());
                     let mut held = subject.clone();
                     let brought: BTreeSet<_> = redo.in_effect().map(|s| s.target.key()).collect();
                     let is_of_it = |key: &Key| brought.contains(key);
@@ -355,6 +361,15 @@ impl Engine {
             .into_iter()
             .map(|operation| operation.id)
             .collect())
+    }
+
+    /// Gives the names under which paths were written: a directory above them may have got another since.
+    pub fn written_names(
+        &self,
+        paths: &[Key],
+        since: Option<Timestamp>,
+    ) -> Result<Vec<Key>, EngineError> {
+        Ok(self.on_paths(paths, since)?.1)
     }
 
     /// Gives what was done to paths and is in effect: the last of it, or all since a moment. Gives the paths, too, by the names
@@ -545,6 +560,18 @@ impl Engine {
         }
         Ok(excused)
     }
+}
+
+/// Tells whether a target is, or is in, what goes by another name.
+fn is_along(along: &BTreeSet<Key>, target: &Target) -> bool {
+    let key = target.key();
+    along.contains(key) || key.ancestors().iter().any(|above| along.contains(above))
+}
+
+/// Tells whether it was this redo that brought something back, where it is one of several of an act.
+fn brought(redo: &Operation, targets: &[Target]) -> bool {
+    let brought: BTreeSet<&Key> = redo.targets.iter().map(|it| it.target.key()).collect();
+    targets.iter().all(|target| brought.contains(target.key()))
 }
 
 /// Tells whether a recipe speaks of each of some targets.

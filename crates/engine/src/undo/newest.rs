@@ -1,5 +1,7 @@
 //! What was done last, where nobody names it: below a directory, or outside of the file system.
 
+use std::collections::BTreeSet;
+
 use backout_model::{
     DependencyReason, Key, Operation, OperationId, Status, Target, TargetPath, Verb,
 };
@@ -44,15 +46,39 @@ impl Engine {
         if newest.verb != Verb::Redo {
             return Ok(vec![newest.id]);
         }
-        // It may have had to take back what was written since. What it brought back is meant as a whole.
+        // It may have had to take back what was written since.
         let mut all = Vec::new();
         for id in self.members(&newest)? {
             match self.store.operation(id)? {
-                Some(member) if member.verb == Verb::Redo => all.extend(self.subject(member)?),
+                Some(member) if member.verb == Verb::Redo => {
+                    all.extend(self.brought_whole(&newest, &member)?.or(Some(id)));
+                }
                 _ => all.push(id),
             }
         }
         Ok(all)
+    }
+
+    /// Names what one of the redos of an act brought back, if all of that which is in effect is there by this act.
+    fn brought_whole(
+        &self,
+        act: &Operation,
+        redo: &Operation,
+    ) -> Result<Option<OperationId>, EngineError> {
+        let subject = self.subject_of(redo)?;
+        let mut brought = BTreeSet::new();
+        for id in self.members(act)? {
+            let member = self.store.operation(id)?;
+            let Some(member) = member.filter(|it| it.verb == Verb::Redo) else {
+                continue;
+            };
+            if self.subject(member.clone())? == Some(subject.id) {
+                brought.extend(member.in_effect().map(|it| it.target.key().clone()));
+            }
+        }
+        let mut in_effect = subject.in_effect();
+        let is_whole = in_effect.all(|it| brought.contains(it.target.key()));
+        Ok(is_whole.then_some(subject.id))
     }
 
     /// Names the command that an operation tells a part of: that is what somebody did. A command that runs is not meant, and

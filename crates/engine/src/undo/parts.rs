@@ -10,6 +10,9 @@ use super::preview::touches;
 use super::work::Work;
 use crate::{Engine, EngineError, PlannedTarget, TargetState};
 
+/// Why a file is not as an older step left it when its turn comes.
+const OTHER_BYTES: &str = "its rows are taken back first, and that leaves other bytes in the file";
+
 /// The largest file that is looked at. Config files are smaller.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 
@@ -29,6 +32,16 @@ impl Engine {
         let sides = self.sides_of(&work.effect)?;
         for it in planned.iter_mut().filter(|it| is_open(it)) {
             let path = it.target.file();
+            if let (Some(path), true) = (path, on_conflict != OnConflict::Merge)
+                && self.leaves_other_bytes(path, newer)?
+            {
+                let why = OTHER_BYTES.to_owned();
+                it.state = match on_conflict {
+                    OnConflict::Refuse | OnConflict::Merge => TargetState::Conflict { why },
+                    OnConflict::Force => TargetState::Overwritten { why },
+                };
+                continue;
+            }
             let side = sides.iter().find(|side| Some(&side.path) == path);
             let Some(side) = side.filter(|side| side.from.is_none() && !side.is_as_now) else {
                 continue;
@@ -64,6 +77,23 @@ impl Engine {
             };
         }
         Ok(())
+    }
+
+    /// Tells whether steps take parts of a file back and leave other bytes than it had.
+    fn leaves_other_bytes(
+        &self,
+        path: &TargetPath,
+        newer: &[Work<'_>],
+    ) -> Result<bool, EngineError> {
+        let is_in_it =
+            |target: &Target| target.file() == Some(path) && !target.key().parts().is_empty();
+        for newer in newer {
+            let driver = self.driver_of(&newer.effect)?;
+            if newer.step.targets.iter().any(is_in_it) && !driver.keeps_bytes(&newer.effect) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Says of the keys of a file that come back among others' changes that they merge, as the undo will say.

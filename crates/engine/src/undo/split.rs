@@ -1,12 +1,17 @@
 //! What is chosen of a tree that went as one and comes back as one: such a tree is not split, and that is said. And what
 //! stays of directories that go.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 
+use backout_files::Was;
 use backout_model::{History, Key, OperationId, PlanError, Target, TargetPath, UndoPlan};
 
 use super::preview::way_of;
-use crate::{Engine, EngineError, UndoOptions};
+use crate::{Engine, EngineError, Selection, UndoOptions};
+
+/// So many names below a directory are looked at for what was excluded. Where there are more, the directory stays.
+const LOOKED_AT_MAX: usize = 100_000;
 
 impl Engine {
     /// Refuses a plan that would bring back with a tree what was excluded.
@@ -35,7 +40,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Keeps the directories that an operation made and that hold what was excluded. If nothing else is meant, that is refused.
+    /// Keeps the directories that would go and that hold what was excluded, whoever wrote it. If nothing else is meant, that is
+    /// refused.
     pub(super) fn keep_homes(
         &self,
         history: &History,
@@ -55,16 +61,15 @@ impl Engine {
             let stay = stay.filter(|key| !taken.contains(&(step.id, (*key).clone())));
             let stay = stay.filter(|key| key.file().is_some_and(is_there));
             let homes: HashSet<Key> = stay.flat_map(Key::ancestors).collect();
-            if !step.targets.iter().any(|it| homes.contains(it.key())) {
-                continue;
-            }
             let sides = self.sides_of(&self.store.effect(step.with)?)?.into_iter();
             let goes: HashSet<Key> = sides
-                .filter(|side| side.before.is_none())
+                .filter(|side| !side.before.as_ref().is_some_and(Was::is_directory))
                 .map(|side| Key::from(side.path))
                 .collect();
-            let is_home =
-                |target: &Target| homes.contains(target.key()) && goes.contains(target.key());
+            let is_home = |target: &Target| {
+                let is_held = || homes.contains(target.key()) || holds(target, &options.selection);
+                goes.contains(target.key()) && is_held()
+            };
             let home = step.targets.iter().find(|it| is_home(it));
             kept = kept.or_else(|| {
                 Some(EngineError::Inseparable {
@@ -132,6 +137,62 @@ impl Engine {
         };
         Ok(trees.find(has))
     }
+}
+
+/// Refuses a plan that would take what was excluded along with a directory that moved.
+pub(super) fn refuse_moved(
+    history: &History,
+    plan: &UndoPlan,
+    along: &BTreeSet<Key>,
+    options: &UndoOptions,
+) -> Result<(), EngineError> {
+    for step in &plan.steps {
+        let excluded = step.targets.iter().find_map(|target| {
+            let above = target.key().ancestors().into_iter();
+            let moved = above.filter(|it| along.contains(it)).last()?;
+            is_excluded(&options.selection, target).then_some(moved)
+        });
+        if let (Some(tree), Some(operation)) = (excluded, history.get(step.id)) {
+            return Err(EngineError::Inseparable {
+                id: step.id,
+                way: way_of(operation),
+                tree: Some(tree),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn is_excluded(selection: &Selection, target: &Target) -> bool {
+    let exclusion = Selection {
+        only: Vec::new(),
+        exclude: selection.exclude.clone(),
+    };
+    !exclusion.has_target(target)
+}
+
+/// Tells whether a directory holds something that was excluded, as it is now.
+fn holds(target: &Target, selection: &Selection) -> bool {
+    let Some(root) = target.file() else {
+        return false;
+    };
+    let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_dir());
+    let mut directories = vec![root.as_path().to_path_buf()];
+    let mut looked_at = 0;
+    while let Some(directory) = directories.pop().filter(|it| is_directory(it)) {
+        let entries = std::fs::read_dir(&directory).into_iter().flatten();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            looked_at += 1;
+            let mut exclude = selection.exclude.iter();
+            if looked_at > LOOKED_AT_MAX || exclude.any(|glob| glob.matches(&path)) {
+                return true;
+            }
+            if is_directory(&path) {
+                directories.push(path);
+            }
+        }
+    }
+    false
 }
 
 /// Lists what a plan takes back, each with its operation.

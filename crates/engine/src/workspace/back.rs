@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use backout_crashpoint::crash_point;
+use backout_files::inode::Kind;
 use backout_files::{Difference, Differences, KeptRoot, What, index_name};
 use backout_model::ports::{Reason, Ruling};
 use backout_model::{
@@ -62,6 +63,10 @@ impl Engine {
         let kept = self.open_kept(&spaces)?;
         let found = self.differences(&spaces, &kept, &files, !back.selection.is_everything())?;
         let chosen = chosen(&back.selection, &found.found);
+        if let Some(path) = held(&back.selection, &found.found, &chosen) {
+            let name = name.clone();
+            return Err(WorkspaceError::Held { name, path }.into());
+        }
         if !back.is_dry_run {
             // What commands at work have done there so far becomes a part of them that is in the journal.
             let names = chosen.iter().map(|it| Target::tree(it.path.clone()));
@@ -78,7 +83,7 @@ impl Engine {
             let (name, operations) = (name.clone(), plan.others);
             return Err(WorkspaceError::Others { name, operations }.into());
         }
-        let summary = summary(&checkpoint, &files);
+        let summary = summary(&checkpoint, &files, (back, &chosen));
         if chosen.is_empty() && back.selection.is_everything() {
             let stays = stays(&found.stay);
             return Ok(Reply::Finished(Finished::nothing(summary, stays)));
@@ -318,10 +323,27 @@ fn chosen<'d>(selection: &Selection, all: &'d [Difference]) -> Vec<&'d Differenc
         What::Created => {
             meant.contains(&it.path) && !left.iter().any(|left| left.is_below(&it.path))
         }
-        What::Deleted | What::Changed => meant.contains(&it.path) || above.contains(&it.path),
+        What::Deleted | What::Changed => {
+            (meant.contains(&it.path) || above.contains(&it.path)) && !is_held(it, &left)
+        }
         What::Dressed => meant.contains(&it.path),
     };
     all.iter().filter(is_chosen).collect()
+}
+
+/// Tells whether something that is not meant is in a directory that stands where something else was.
+fn is_held(difference: &Difference, left: &[&TargetPath]) -> bool {
+    let was = difference.was.as_ref().map(|was| was.kind);
+    was != Some(Kind::Directory) && left.iter().any(|it| it.is_below(&difference.path))
+}
+
+/// Finds what is meant and cannot come back, because something that is not meant is in the directory in its place.
+fn held(selection: &Selection, all: &[Difference], chosen: &[&Difference]) -> Option<TargetPath> {
+    let is_meant = |it: &&Difference| selection.has(std::iter::once(it.path.as_path()));
+    let mut left = all.iter().filter(|it| is_meant(it));
+    let is_chosen = |it: &Difference| chosen.iter().any(|chosen| chosen.path == it.path);
+    let is_back = |it: &&Difference| it.what == What::Changed && !is_chosen(it);
+    left.find(is_back).map(|it| it.path.clone())
 }
 
 const fn what(what: What) -> TrialWhat {
@@ -333,10 +355,20 @@ const fn what(what: What) -> TrialWhat {
     }
 }
 
-fn summary(checkpoint: &Checkpoint, files: &CheckpointFiles) -> String {
+fn summary(
+    checkpoint: &Checkpoint,
+    files: &CheckpointFiles,
+    (back, chosen): (&WorkspaceReturn, &[&Difference]),
+) -> String {
     let roots: Vec<String> = files.roots.iter().map(|it| it.path.to_string()).collect();
-    let name = &checkpoint.name;
-    format!("bring {} back to checkpoint {name}", roots.join(", "))
+    let (name, roots) = (&checkpoint.name, roots.join(", "));
+    // Of a part only that part is said.
+    let what = match chosen {
+        _ if back.selection.is_everything() => roots,
+        [only] => only.path.to_string(),
+        [] | [_, ..] => format!("{} names in {roots}", chosen.len()),
+    };
+    format!("bring {what} back to checkpoint {name}")
 }
 
 fn stays(stay: &[TargetPath]) -> Vec<String> {

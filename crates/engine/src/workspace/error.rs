@@ -1,6 +1,6 @@
 //! What can be wrong with the directories of a checkpoint. Nothing was changed.
 
-use backout_model::{CheckpointName, OperationId};
+use backout_model::{CheckpointName, OperationId, TargetPath};
 
 /// Says why directories could not be kept or brought back.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +24,14 @@ pub enum WorkspaceError {
     Unreadable {
         /// Why not.
         why: String,
+    },
+    /// Something that was excluded is in a directory that stands where something else was.
+    #[error("`{path}` is a directory now, and holds what was excluded")]
+    Held {
+        /// The checkpoint.
+        name: CheckpointName,
+        /// What was to come back.
+        path: TargetPath,
     },
     /// None of what was chosen is other than it was.
     #[error("nothing of what was chosen has changed since the checkpoint `{name}`")]

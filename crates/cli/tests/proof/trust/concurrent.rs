@@ -239,11 +239,15 @@ fn what_was_written_in_a_directory_that_a_command_had_moved_goes_before_the_move
     assert!(running.go_on(&world).status.success());
     let after = world.tree().without_times();
     let write = newest(&world, "write");
-    // By its place in the journal the command came later, so it goes along; the write came after the move all the same.
-    for _ in 0..2 {
-        world.ok(&["undo", &write]);
+    // By its place in the journal the command came later, so it goes along; the write came after the move all the same. And
+    // whoever takes the command back takes the write along: its name would be gone.
+    for name in [&write, &newest(&world, "run")].into_iter().cycle().take(4) {
+        let told = world.ok(&["undo", name]);
+        assert!(told.contains("write e/x"), "{told}");
         let now = world.tree().without_times();
         assert!(now == before, "{}", now.difference(&before));
+        let shown = world.json(&["show", &write]);
+        assert_eq!(shown["operation"]["status"], "undone");
         world.ok(&["redo"]);
         let now = world.tree().without_times();
         assert!(now == after, "{}", now.difference(&after));

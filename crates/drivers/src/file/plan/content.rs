@@ -267,7 +267,11 @@ impl Planner<'_> {
         self.set(path, after, material)
     }
 
-    fn is_already(&mut self, path: &TargetPath, after: &Image) -> Result<bool, FileError> {
+    pub(super) fn is_already(
+        &mut self,
+        path: &TargetPath,
+        after: &Image,
+    ) -> Result<bool, FileError> {
         let View::Real(_, node) = self.view(path)? else {
             return Ok(false);
         };

@@ -151,7 +151,11 @@ impl Planner<'_> {
     }
 
     /// Plans that mode, owner, attributes and times change in place.
-    fn retouch_whole(&mut self, path: &TargetPath, wanted: &Meta) -> Result<(), FileError> {
+    pub(super) fn retouch_whole(
+        &mut self,
+        path: &TargetPath,
+        wanted: &Meta,
+    ) -> Result<(), FileError> {
         self.retouch(path, false, &|meta: &mut Meta, _| *meta = wanted.clone())
     }
 

@@ -162,8 +162,8 @@ impl Planner<'_> {
         let mut after = before.clone();
         change(&mut after, node.kind);
         let wanted = after.times.take();
-        // Times alone are no change.
-        if before != after
+        // Times alone are no change, but where names become what they were.
+        if (before != after || self.is_restoring)
             && let (Some(was), Some(wanted)) = (was, wanted)
             && was.mtime != wanted.mtime
         {

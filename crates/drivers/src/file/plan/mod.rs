@@ -81,6 +81,8 @@ pub(super) struct Planner<'t> {
     logged: HashSet<TargetPath>,
     /// Whether the request at hand is one of several.
     in_batch: bool,
+    /// Whether the request at hand makes names what they were, times and all.
+    is_restoring: bool,
     /// The directory that no path may lead out of.
     within: Option<TargetPath>,
     /// Names that were used and led elsewhere, each with where.
@@ -104,6 +106,7 @@ impl<'t> Planner<'t> {
             retouched_now: HashSet::new(),
             logged: HashSet::new(),
             in_batch: false,
+            is_restoring: false,
             within: None,
             through: Vec::new(),
             open: 0,
@@ -114,6 +117,7 @@ impl<'t> Planner<'t> {
     fn add(&mut self, request: &FileRequest, in_batch: bool) -> Result<(), FileError> {
         self.in_batch = in_batch;
         self.retouched_now.clear();
+        self.is_restoring = false;
         match request {
             FileRequest::Write {
                 path,

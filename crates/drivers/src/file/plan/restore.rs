@@ -13,6 +13,7 @@ use crate::file::stage::{Incoming, Material};
 impl Planner<'_> {
     /// Plans it for names that come in their order, so that what lies in a directory follows it.
     pub(super) fn restore(&mut self, names: &[Past]) -> Result<(), FileError> {
+        self.is_restoring = true;
         for past in names.iter().filter(|past| past.was.is_none()) {
             match self.view(&past.path)? {
                 View::Absent => {}
@@ -78,7 +79,7 @@ impl Planner<'_> {
             },
             Kind::Symlink => {
                 let to = was.link.clone().ok_or_else(|| lost("it was not kept"))?;
-                self.set_unless_already(path, Image::Symlink { to, meta }, Material::Image)
+                self.set_looks(path, Image::Symlink { to, meta })
             }
             Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
                 let after = Image::Special {
@@ -86,9 +87,18 @@ impl Planner<'_> {
                     device: was.device,
                     meta,
                 };
-                self.set_unless_already(path, after, Material::Image)
+                self.set_looks(path, after)
             }
         }
+    }
+
+    /// Plans what has no bytes; what looks so already may still have another time.
+    fn set_looks(&mut self, path: &TargetPath, after: Image) -> Result<(), FileError> {
+        let meta = after.meta().cloned();
+        if let (true, Some(meta)) = (self.is_already(path, &after)?, meta) {
+            return self.retouch_whole(path, &meta);
+        }
+        self.set_unless_already(path, after, Material::Image)
     }
 
     /// Plans that mode, owner and attributes become what they were.
