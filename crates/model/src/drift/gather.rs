@@ -56,17 +56,25 @@ pub fn gather(
         }
     }
     let mut chosen: BTreeSet<TargetPath> = BTreeSet::new();
-    // In their order, so that a directory comes before what is in it.
-    for (path, differ) in &all {
-        let is_inside = path.ancestors().any(|above| chosen.contains(&above));
+    // What is in a directory comes before it: one that was rebuilt itself counts as one of the names of the one above.
+    for (path, differ) in all.iter().rev() {
         let is_open = open.contains(&Key::from(path.clone()));
         let own = direct.get(path).copied().unwrap_or_default();
         let is_rebuilt =
             || own >= SEVERAL_MIN && differ.saturating_mul(2) >= recorded(path) && has_name(path);
-        if !is_inside && (is_open || is_rebuilt()) {
+        if is_open || is_rebuilt() {
             chosen.insert(path.clone());
+            if let Some(above) = path.parent() {
+                *direct.entry(above).or_default() += 1;
+            }
         }
     }
+    let is_inside = |path: &TargetPath| path.ancestors().any(|above| chosen.contains(&above));
+    let mut chosen: BTreeSet<TargetPath> = chosen
+        .iter()
+        .filter(|path| !is_inside(path))
+        .cloned()
+        .collect();
     let mut rest = Counts::new();
     for path in members.iter().filter_map(|member| home_of(&member.target)) {
         if !directories_of(&path).any(|above| chosen.contains(&above)) {
@@ -183,6 +191,12 @@ mod tests {
             matches!(&gathered[1], Gathered::Several { directory, members, .. }
             if directory.to_string() == "/w/target" && members.len() == 20)
         );
+    }
+
+    #[test]
+    fn a_directory_whose_directories_were_rebuilt_is_one_too() {
+        let names: Vec<String> = (0..100).map(|n| format!("/w/t/{}/{n}", n / 10)).collect();
+        assert_eq!(told_as(&members(&names), 100, &[]), ["/w/t 100"]);
     }
 
     #[test]
