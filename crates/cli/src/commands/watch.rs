@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::show::drift::news;
 
+/// How often everything is looked at beside something else.
+const ASIDE: Duration = Duration::from_mins(1);
+
 /// Look for drift in the background, until Ctrl-C or SIGTERM.
 ///
 /// Only what was recorded is looked at. Changes of files are heard of and told within a second or two; keys, rows and calls, and whatever
@@ -88,6 +91,26 @@ fn watch(
             Watched::Places(places) => watcher.look_at(&places)?,
         };
     }
+}
+
+/// Looks for drift beside something else, for as long as the process lives.
+pub(super) fn watch_aside(engine: Engine) {
+    std::thread::spawn(move || {
+        let mut watcher = Watcher::new(&engine, Vec::new(), ASIDE);
+        let mut looked = watcher.round();
+        loop {
+            // Nobody is there to be told; the next look may work.
+            if looked.is_err() {
+                std::thread::sleep(ASIDE);
+            }
+            looked = match watcher.wait(&|| false) {
+                Ok(Watched::Stop) => return,
+                Ok(Watched::All) => watcher.round(),
+                Ok(Watched::Places(places)) => watcher.look_at(&places),
+                Err(error) => Err(error),
+            };
+        }
+    });
 }
 
 fn tell_began(session: &mut Session, round: &Round) {
