@@ -9,6 +9,7 @@
 mod against;
 mod commands;
 mod data;
+mod drift;
 mod durable;
 mod gates;
 mod long;
@@ -63,12 +64,13 @@ fn measure() -> Result<(), Failure> {
 /// Words after `bench` choose measurements by name; the report is written only when all were made.
 fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
     let mut report = Report::default();
-    let measurements: [(&str, Measurement); 7] = [
+    let measurements: [(&str, Measurement); 8] = [
         ("durable writes of 4 KiB", durable::small),
         ("replacing large files", durable::large),
         ("fifty edits", sizes::fifty_edits),
         ("a thousand operations", sizes::thousand_operations),
         ("syncs", syncs::count),
+        ("drift", drift::measure),
         ("gates", gates::measure),
         ("sandbox and workspace", sandbox::measure),
     ];

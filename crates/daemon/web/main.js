@@ -5,6 +5,7 @@ import { makeApprovals } from "./approvals.js";
 import { el, put } from "./dom.js";
 import { drawError } from "./errors.js";
 import { follow } from "./events.js";
+import { makeDrift } from "./drift.js";
 import { makeFailed } from "./failed.js";
 import { help, listen } from "./keys.js";
 import { makeOperation } from "./operation.js";
@@ -37,8 +38,8 @@ async function start() {
   const split = el("div.split-view", {}, timeline.pane, pane);
   const operation = makeOperation(pane, may);
   const undo = makeUndo(pane, timeline);
-  const views = { approvals: makeApprovals(may), failed: makeFailed(may), storage: makeStorage() };
-  const counts = { approvals: 0, failed: 0 };
+  const views = { approvals: makeApprovals(may), failed: makeFailed(may), drift: makeDrift(may), storage: makeStorage() };
+  const counts = { approvals: 0, failed: 0, drift: 0 };
 
   function show() {
     const at = route();
@@ -67,6 +68,7 @@ async function start() {
         const status = await get("/v1/status");
         counts.approvals = status.proposals.length;
         counts.failed = (status.failed?.length ?? 0) + [...status.unfinished, ...status.stuck].filter((it) => it.status === "interrupted").length;
+        counts.drift = status.drifted ?? 0;
         drawTabs(route().view, counts);
       } catch { /* The line says that the server is away. */ }
     }, COUNT_WAIT_MS);
@@ -95,7 +97,7 @@ function welcome() {
   return el("div.welcome", {}, el("p", {}, "Choose an operation to read what it changed."), el("p.dim", {}, el("kbd", {}, "j"), " ", el("kbd", {}, "k"), " to move, ", el("kbd", {}, "u"), " to preview an undo, ", el("kbd", {}, "?"), " for the rest"));
 }
 
-const TABS = [["timeline", "Timeline", "#/"], ["approvals", "Approvals", "#/approvals"], ["failed", "Failed", "#/failed"], ["storage", "Storage", "#/storage"]];
+const TABS = [["timeline", "Timeline", "#/"], ["approvals", "Approvals", "#/approvals"], ["failed", "Failed", "#/failed"], ["drift", "Drift", "#/drift"], ["storage", "Storage", "#/storage"]];
 
 function drawTabs(view, counts) {
   const tabs = document.getElementById("tabs");

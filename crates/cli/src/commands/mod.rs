@@ -161,6 +161,7 @@ impl Subcommand {
             | Self::Rollback(_) => true,
             Self::Failed(args) => args.only_looks(),
             Self::Drift(args) => args.only_looks(),
+            Self::Watch(args) => args.is_once(),
             Self::Db(args) => args.only_looks(),
             Self::Gc(args) => args.only_looks(),
             Self::Doctor(args) => args.only_looks(),
@@ -180,7 +181,8 @@ const ONCE: &str = "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod
 
 /// Refuses options that do not go with a command.
 fn check_options(session: &Session, command: &Subcommand) -> Result<(), Failure> {
-    if session.global.once.is_some() && !command.takes_key() {
+    let is_watch = matches!(command, Subcommand::Watch(_));
+    if session.global.once.is_some() && !command.takes_key() && !is_watch {
         let report = Report::usage("`--once` does not go with this command");
         let report = report.because("it would not keep the command from being carried out twice");
         return Err(report.next(format!("it goes with {ONCE}")).into());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use backout_daemon::{
     Caller, Options, Patience, Place, Program, Role, Router, Serving, Tls, Token, Tokens, mounted,
 };
-use backout_engine::{ErrorCode, Report};
+use backout_engine::{Context, ErrorCode, Report};
 use backout_mcp::{Granted, serve_http};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
@@ -62,6 +62,10 @@ pub(crate) struct ServeArgs {
     /// Serve agents over MCP too, at `/mcp`: an agent with a token of its own writes in this directory. May be repeated.
     #[arg(long = "mcp-root", value_name = "DIR", value_hint = ValueHint::DirPath)]
     mcp_roots: Vec<PathBuf>,
+
+    /// Look for drift too, as `backout watch` does.
+    #[arg(long)]
+    watch: bool,
 
     /// How long a request may take.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
@@ -127,6 +131,9 @@ fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
     let engine = session.engine()?;
     std::env::set_current_dir("/")
         .map_err(|error| Report::refused("the server could not be started").because(error))?;
+    if args.watch {
+        super::watch::watch_aside(engine.for_caller(Context::default()));
+    }
     let options = Options {
         listen: Some(args.listen).filter(|_| !args.no_tcp),
         hosts: args.hosts,

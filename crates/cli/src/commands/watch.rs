@@ -4,12 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_engine::{Command, DriftCommand, Engine, EngineError, Round, Watched, Watcher};
+use backout_model::CallKey;
 use clap::Args;
 
 use super::drift::named;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::show::drift::news;
+
+/// How often everything is looked at beside something else.
+const ASIDE: Duration = Duration::from_mins(1);
 
 /// Look for drift in the background, until Ctrl-C or SIGTERM.
 ///
@@ -22,8 +26,9 @@ pub(crate) struct WatchArgs {
     targets: Vec<PathBuf>,
 
     /// Look once at everything, tell what has drifted, and end: with 1 if anything has. For cron and CI.
-    #[arg(long)]
-    once: bool,
+    // It has the name of the option that names a call, and with it its type.
+    #[arg(long, num_args = 0, default_missing_value = "look", help_heading = None)]
+    once: Option<CallKey>,
 
     /// Look at everything at least so often.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400), conflicts_with = "once")]
@@ -33,7 +38,7 @@ pub(crate) struct WatchArgs {
 impl WatchArgs {
     /// Tells whether it looks once and ends.
     pub(crate) const fn is_once(&self) -> bool {
-        self.once
+        self.once.is_some()
     }
 }
 
@@ -41,7 +46,7 @@ impl WatchArgs {
 pub(crate) fn cmd_watch(session: &mut Session, args: WatchArgs) -> Result<(), Failure> {
     let engine = session.engine()?;
     let below = named(&engine, &args.targets)?;
-    if args.once {
+    if args.is_once() {
         let command = Command::Drift(DriftCommand::Look { below });
         let reply = session.execute(&engine, command)?;
         session.show(&engine, &reply)?;
@@ -86,6 +91,26 @@ fn watch(
             Watched::Places(places) => watcher.look_at(&places)?,
         };
     }
+}
+
+/// Looks for drift beside something else, for as long as the process lives.
+pub(super) fn watch_aside(engine: Engine) {
+    std::thread::spawn(move || {
+        let mut watcher = Watcher::new(&engine, Vec::new(), ASIDE);
+        let mut looked = watcher.round();
+        loop {
+            // Nobody is there to be told; the next look may work.
+            if looked.is_err() {
+                std::thread::sleep(ASIDE);
+            }
+            looked = match watcher.wait(&|| false) {
+                Ok(Watched::Stop) => return,
+                Ok(Watched::All) => watcher.round(),
+                Ok(Watched::Places(places)) => watcher.look_at(&places),
+                Err(error) => Err(error),
+            };
+        }
+    });
 }
 
 fn tell_began(session: &mut Session, round: &Round) {

@@ -53,22 +53,28 @@ fn what_was_added_or_removed_or_dressed_is_accepted_and_taken_back() {
 
 #[test]
 fn restored_drift_is_as_recorded_and_what_it_overwrote_comes_back() {
-    let world = World::new();
-    world.put("a", "kept\n");
-    world.does(&["rm", "a"]);
+    let world = changed();
+    let said = world.does(&["drift", "restore", "a"]);
+    assert!(said.contains("made what was recorded"), "{said}");
+    assert_eq!(read(&world, "a"), "one\ntwo\nthree\n");
+    assert_eq!(world.sweep(), []);
     world.does(&["undo"]);
+    assert_eq!(read(&world, "a"), "one\nTWO\nthree\n");
+}
+
+#[test]
+fn bytes_and_mode_that_two_operations_left_are_one_drift_and_both_come_back() {
+    let world = World::new();
+    world.write("a", "mine\n");
     world.does(&["chmod", "640", "a"]);
     fs::remove_file(world.path("a")).unwrap();
     world.put("a", "theirs\n");
     let found = world.sweep();
     assert_eq!(found.len(), 1, "{found:?}");
-    if found[0].choices.contains(&"restore".to_owned()) {
-        let said = world.does(&["drift", "restore", "a"]);
-        assert!(said.contains("made what was recorded"), "{said}");
-        assert_eq!(world.sweep(), []);
-        world.does(&["undo"]);
-        assert_eq!(read(&world, "a"), "theirs\n");
-    }
+    assert_eq!((found[0].kind.as_str(), found[0].count), ("changed", 1));
+    world.does(&["drift", "restore", "a"]);
+    assert_eq!(read(&world, "a"), "mine\n");
+    assert_eq!(world.sweep(), []);
 }
 
 #[test]
@@ -134,8 +140,9 @@ fn an_agent_reads_drift_and_does_not_decide() {
             "{said}"
         );
     }
-    let inside = "env BACKOUT_STATE_DIR=\"$BACKOUT_STATE_DIR\" true";
-    world.run(&["run", "--", "sh", "-c", inside]);
+    let program = env!("CARGO_BIN_EXE_backout");
+    let said = world.run(&["run", "--", program, "drift", "accept", "a"]);
+    assert!(!said.status.success(), "from inside of a command");
     assert_eq!(world.open().len(), 1);
 }
 
@@ -161,7 +168,11 @@ fn a_pattern_is_left_alone_until_somebody_looks_at_it_again() {
 
 #[test]
 fn what_nobody_kept_is_not_restored_and_said_so() {
-    let world = changed();
+    let world = World::new();
+    let script = "printf 'one\\ntwo\\nthree\\n' > a";
+    world.does(&["run", "--", "sh", "-c", script]);
+    world.put("a", "one\nTWO\nthree\n");
+    assert_eq!(world.sweep()[0].choices, ["accept", "ignore"]);
     let said = world.refuses(&["drift", "restore", "a"]);
     assert!(said.contains("was not made what was recorded"), "{said}");
     assert_eq!(read(&world, "a"), "one\nTWO\nthree\n");

@@ -14,5 +14,6 @@ mod found;
 mod meddler;
 #[path = "../proof/random.rs"]
 mod random;
+mod saying;
 mod watching;
 mod world;

@@ -209,10 +209,6 @@ impl Watching {
         }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Ends it with a signal, and gives its exit code.
     pub(crate) fn end(mut self, signal: nix::sys::signal::Signal) -> Option<i32> {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());

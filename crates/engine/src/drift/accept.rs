@@ -136,7 +136,11 @@ impl Engine {
                 | DriftKind::Gone
                 | DriftKind::Several => self.left_there(it.by, path)?,
             };
-            names.insert(path.clone(), was);
+            // What tells all of it goes before what tells only its looks.
+            let is_dress = was.as_ref().is_some_and(Was::is_dress);
+            if !(is_dress && names.contains_key(path)) {
+                names.insert(path.clone(), was);
+            }
         }
         Ok(names)
     }

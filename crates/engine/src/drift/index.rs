@@ -17,7 +17,7 @@ use super::claims::hash;
 const YOUNG_NS: i128 = 2_000_000_000;
 
 /// More files than these are not noted for keeping in one look.
-const RIGHT_MAX: usize = 100_000;
+const RIGHT_MAX: usize = 1_000;
 
 /// What names looked like, by the hash of their path.
 #[derive(Debug, Default)]

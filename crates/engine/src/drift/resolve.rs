@@ -1,6 +1,6 @@
 //! What people decide about drift, bound to what was told of it.
 
-use backout_files::{Past, Shown, Was};
+use backout_files::{Body, Past, Shown, Was};
 use backout_model::Key;
 use backout_model::drift::{Drift, DriftKind, HowResolved, OpenDrift, Seen, subject_of};
 use backout_model::text::{Merge, merge3};
@@ -226,10 +226,20 @@ impl Engine {
         let base = side.before.as_ref().filter(|was| was.is_file());
         let base = base.map_or_else(|| Ok(Vec::new()), read)?;
         match merge3(&base, &read(&now)?, &read(theirs)?) {
-            Merge::Clean(merged) => Ok(Past {
-                path: path.clone(),
-                was: Some(now.with_bytes(merged)),
-            }),
+            Merge::Clean(merged) => {
+                let kept = self.store.stash(it.by, &mut merged.as_slice());
+                let (digest, size) = kept.map_err(|error| error.to_string())?;
+                let was = Was {
+                    body: Body::Stored(digest),
+                    size: Some(size),
+                    identity: None,
+                    ..now
+                };
+                Ok(Past {
+                    path: path.clone(),
+                    was: Some(was),
+                })
+            }
             Merge::Conflicting(_) => Err("both changed the same lines".to_owned()),
             Merge::NotText => Err("it is no text".to_owned()),
         }

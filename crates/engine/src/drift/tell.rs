@@ -1,6 +1,6 @@
 //! From what differs to what is told: one drift for one target, or for a directory in which much differs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::drift::{
     Choice, Drift, DriftKind, EXAMPLES_MAX, Expected, Found, Gathered, Member, Seen, Since, Who,
@@ -38,8 +38,12 @@ impl Engine {
                 candidates.push(it.clone());
             }
         }
-        candidates
-            .sort_by(|one, other| one.differing.target.key().cmp(other.differing.target.key()));
+        // Of two differences of one target the graver one comes first.
+        candidates.sort_by(|one, other| {
+            let (one, other) = (&one.differing, &other.differing);
+            let by_key = one.target.key().cmp(other.target.key());
+            by_key.then(other.kind.cmp(&one.kind))
+        });
         let groups = folded(candidates);
         let members: Vec<Member> = groups
             .iter()
@@ -85,7 +89,7 @@ impl Engine {
         open_tasks: &mut BTreeMap<backout_model::TaskId, bool>,
     ) -> Result<ToldDrift, EngineError> {
         let head = group.head().clone();
-        let count = u64::try_from(group.0.len()).unwrap_or(u64::MAX);
+        let count = group.count();
         let operation = swept.operations.get(&head.by);
         let task = operation.and_then(|it| it.task.clone());
         let is_under_way = match &task {
@@ -190,7 +194,7 @@ impl Engine {
     /// Says what can be done about it, as far as that is known without trying.
     fn choices(&self, group: &Group, is_asked: bool) -> Vec<Choice> {
         let mut choices = vec![Choice::Accept];
-        let is_one = group.0.len() == 1;
+        let is_one = group.count() == 1;
         let head = group.head();
         let can_restore = !is_one || !is_asked || self.can_restore(head);
         if can_restore {
@@ -234,6 +238,12 @@ impl Group {
         &self.0[0]
     }
 
+    /// Counts the targets: one may differ in two ways, from what two operations left.
+    fn count(&self) -> u64 {
+        let keys: BTreeSet<&Key> = self.0.iter().map(|it| it.differing.target.key()).collect();
+        u64::try_from(keys.len()).unwrap_or(u64::MAX)
+    }
+
     fn mark(&self) -> Digest {
         if let [only] = self.0.as_slice() {
             return only.differing.mark;
@@ -255,7 +265,8 @@ fn folded(candidates: Vec<Candidate>) -> Vec<Group> {
         let takes = |group: &Group| {
             let head = &group.head().differing;
             let is_away = matches!(head.kind, DriftKind::Gone | DriftKind::Replaced);
-            is_away && it.differing.target.key().is_at_or_below(head.target.key())
+            let key = it.differing.target.key();
+            key == head.target.key() || is_away && key.is_at_or_below(head.target.key())
         };
         match groups.last_mut().filter(|group| takes(group)) {
             Some(group) => group.0.push(it),

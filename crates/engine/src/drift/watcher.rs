@@ -38,8 +38,8 @@ const KEPT_BYTES_MAX: u64 = 64 * 1024;
 /// How many files are kept between two ticks: each is a sync.
 const KEPT_AT_ONCE: usize = 16;
 
-/// How many files may wait to be kept.
-const TO_KEEP_MAX: usize = 100_000;
+/// How many files one watch keeps: the store is not a second copy of the workspace.
+const TO_KEEP_MAX: usize = 1_000;
 
 /// How many records are read to find out what was written meanwhile.
 const RECORDS_MAX: usize = 1_000;
@@ -88,6 +88,8 @@ pub struct Watcher<'e> {
     read: Lsn,
     /// Small files that are as recorded, and whose bytes are to be kept while they are.
     to_keep: VecDeque<(TargetPath, OperationId)>,
+    /// How many were taken on for that.
+    kept: usize,
     last_round: Instant,
     rest_until: Instant,
 }
@@ -104,6 +106,7 @@ impl<'e> Watcher<'e> {
             hints: Hints::new(),
             read: Lsn::default(),
             to_keep: VecDeque::new(),
+            kept: 0,
             last_round: now,
             rest_until: now,
         }
@@ -221,9 +224,11 @@ impl<'e> Watcher<'e> {
         let differing = differing.filter_map(|it| it.differing.target.file());
         let deferred = swept.deferred.iter().filter_map(Key::file);
         self.index.borrow_mut().settle(differing.chain(deferred));
-        let room = TO_KEEP_MAX.saturating_sub(self.to_keep.len());
+        let room = TO_KEEP_MAX.saturating_sub(self.kept);
         let right = self.index.borrow_mut().take_right();
-        self.to_keep.extend(right.into_iter().take(room));
+        let right = right.into_iter().take(room);
+        self.kept += right.len();
+        self.to_keep.extend(right);
         if !swept.unanswered.is_empty() {
             self.index.borrow_mut().forget();
         }

@@ -1,7 +1,7 @@
 //! Telling what differs in a directory as one, so that a rebuilt directory is no storm.
 //!
-//! A directory is one drift if at least [`SEVERAL_MIN`] of what was recorded in it differ, and at least half of it does. One that was one drift
-//! stays so while anything in it differs: otherwise each look would tell the same in another way.
+//! A directory is one drift if at least [`SEVERAL_MIN`] of its own names differ, and at least half of what was recorded in it; or if [`STORM_MIN`]
+//! names in it do. One that was one drift stays so while anything in it differs: otherwise each look would tell the same in another way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,12 +38,8 @@ pub enum Gathered {
     },
 }
 
-/// What is known of a directory.
-#[derive(Default)]
-struct Directory {
-    differ: u64,
-    recorded: u64,
-}
+/// How many differ in each directory, by all that is in it.
+type Counts = BTreeMap<TargetPath, u64>;
 
 /// Decides what is told by itself and what with its directory. `recorded` counts what was recorded at or below a directory; `open` are the
 /// directories that are one drift already.
@@ -52,64 +48,82 @@ pub fn gather(
     recorded: &dyn Fn(&TargetPath) -> u64,
     open: &BTreeSet<Key>,
 ) -> Vec<Gathered> {
-    let mut directories: BTreeMap<TargetPath, Directory> = BTreeMap::new();
-    for member in members {
-        for above in member.target.file().into_iter().flat_map(directories_of) {
-            directories.entry(above).or_default().differ += 1;
+    let (mut all, mut direct) = (Counts::new(), Counts::new());
+    for path in members.iter().filter_map(|member| home_of(&member.target)) {
+        *direct.entry(path.clone()).or_default() += 1;
+        for above in directories_of(&path) {
+            *all.entry(above).or_default() += 1;
         }
     }
     let mut chosen: BTreeSet<TargetPath> = BTreeSet::new();
-    // In their order, so that a directory comes before what is in it.
-    for (path, directory) in &mut directories {
-        let is_inside = || path.ancestors().any(|above| chosen.contains(&above));
-        let is_open = || open.contains(&Key::from(path.clone()));
-        let mut is_storm = || {
-            if directory.differ < SEVERAL_MIN || path.parent().is_none() {
-                return false;
-            }
-            directory.recorded = recorded(path);
-            directory.differ.saturating_mul(2) >= directory.recorded
-                || directory.differ >= STORM_MIN
-        };
-        if !is_inside() && (is_open() || is_storm()) {
+    // What is in a directory comes before it: one that was rebuilt itself counts as one of the names of the one above.
+    for (path, differ) in all.iter().rev() {
+        let is_open = open.contains(&Key::from(path.clone()));
+        let own = direct.get(path).copied().unwrap_or_default();
+        let is_rebuilt =
+            || own >= SEVERAL_MIN && differ.saturating_mul(2) >= recorded(path) && has_name(path);
+        if is_open || is_rebuilt() {
             chosen.insert(path.clone());
+            if let Some(above) = path.parent() {
+                *direct.entry(above).or_default() += 1;
+            }
         }
     }
-    // A storm is told where it is, and not at the root of all that is recorded.
-    let narrowed: BTreeSet<TargetPath> = chosen
+    let is_inside = |path: &TargetPath| path.ancestors().any(|above| chosen.contains(&above));
+    let mut chosen: BTreeSet<TargetPath> = chosen
         .iter()
-        .map(|path| narrowest(path, &directories, open))
+        .filter(|path| !is_inside(path))
+        .cloned()
         .collect();
-    told(members, &narrowed)
+    let mut rest = Counts::new();
+    for path in members.iter().filter_map(|member| home_of(&member.target)) {
+        if !directories_of(&path).any(|above| chosen.contains(&above)) {
+            for above in directories_of(&path) {
+                *rest.entry(above).or_default() += 1;
+            }
+        }
+    }
+    for (path, differ) in &rest {
+        let is_inside = path.ancestors().any(|above| chosen.contains(&above));
+        if !is_inside && *differ >= STORM_MIN {
+            chosen.insert(narrowest(path, &rest));
+        }
+    }
+    told(members, &chosen)
 }
 
-/// Gives the deepest directory that holds all that differs in another.
-fn narrowest(
-    path: &TargetPath,
-    directories: &BTreeMap<TargetPath, Directory>,
-    open: &BTreeSet<Key>,
-) -> TargetPath {
-    let mut at = path.clone();
-    loop {
-        let all = directories.get(&at).map_or(0, |it| it.differ);
-        let is_open = open.contains(&Key::from(at.clone()));
-        let mut inside = directories
-            .range(at.clone()..)
-            .skip(1)
-            .take_while(|(below, _)| below.is_below(&at));
-        match inside.find(|(below, it)| it.differ == all && below.parent().as_ref() == Some(&at)) {
-            Some((below, _)) if !is_open => at = below.clone(),
-            Some(_) | None => return at,
-        }
+/// Gives the directory that something is in; of a part, what it is a part of.
+fn home_of(target: &Target) -> Option<TargetPath> {
+    let path = target.file()?;
+    if target.key().parts().is_empty() {
+        path.parent()
+    } else {
+        Some(path.clone())
     }
+}
+
+fn has_name(path: &TargetPath) -> bool {
+    path.parent().is_some()
+}
+
+/// Gives the deepest directory that holds all that differs in another: a storm is told where it is.
+fn narrowest(path: &TargetPath, counts: &Counts) -> TargetPath {
+    let all = counts.get(path).copied().unwrap_or_default();
+    let inside = counts.range(path.clone()..);
+    let inside = inside.take_while(|(below, _)| *below == path || below.is_below(path));
+    let holding = inside.filter(|(_, differ)| **differ == all);
+    holding
+        .last()
+        .map_or_else(|| path.clone(), |(below, _)| below.clone())
 }
 
 fn told(members: &[Member], chosen: &BTreeSet<TargetPath>) -> Vec<Gathered> {
     let mut all = Vec::new();
     let mut several: BTreeMap<&TargetPath, Vec<usize>> = BTreeMap::new();
     for (number, member) in members.iter().enumerate() {
-        let path = member.target.file();
-        let home = path.and_then(|path| directories_of(path).find_map(|it| chosen.get(&it)));
+        // A directory that differs itself is told with what is in it.
+        let own = member.target.file().cloned();
+        let home = own.and_then(|own| directories_of(&own).find_map(|it| chosen.get(&it)));
         match home {
             Some(home) => several.entry(home).or_default().push(number),
             None => all.push(Gathered::One(number)),
@@ -131,7 +145,7 @@ fn told(members: &[Member], chosen: &BTreeSet<TargetPath>) -> Vec<Gathered> {
     all
 }
 
-/// Lists the directories that hold a name, and the name itself: what differs may be a directory that others differ in.
+/// Lists a directory and all that hold it.
 fn directories_of(path: &TargetPath) -> impl Iterator<Item = TargetPath> + '_ {
     std::iter::once(path.clone()).chain(path.ancestors())
 }
@@ -177,6 +191,12 @@ mod tests {
             matches!(&gathered[1], Gathered::Several { directory, members, .. }
             if directory.to_string() == "/w/target" && members.len() == 20)
         );
+    }
+
+    #[test]
+    fn a_directory_whose_directories_were_rebuilt_is_one_too() {
+        let names: Vec<String> = (0..100).map(|n| format!("/w/t/{}/{n}", n / 10)).collect();
+        assert_eq!(told_as(&members(&names), 100, &[]), ["/w/t 100"]);
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! What it costs to look for drift: a first look, a look at rest, and a look after ten thousand changes by others.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use backout_drivers::file::FileRequest;
+use backout_engine::{Engine, Settings, Watcher};
+use backout_model::drift::DriftNote;
+
+use crate::Failure;
+use crate::report::Row;
+
+const FILES: usize = 50_000;
+const PER_DIRECTORY: usize = 500;
+const CHANGES: usize = 10_000;
+
+/// Measures looks of a watch at many recorded files.
+pub(crate) fn measure(directory: &Path) -> Result<Vec<Row>, Failure> {
+    let (source, copy) = (directory.join("source"), directory.join("copy"));
+    for number in 0..FILES {
+        let home = source.join((number / PER_DIRECTORY).to_string());
+        if number % PER_DIRECTORY == 0 {
+            fs::create_dir_all(&home)?;
+        }
+        fs::write(home.join(number.to_string()), number.to_string())?;
+    }
+    let settings = Settings::new(directory.join("state"));
+    let engine = Engine::open(settings, backout_drivers::local)?;
+    let request = FileRequest::Copy {
+        from: source,
+        to: copy.clone(),
+        recursive: true,
+        replace: false,
+    };
+    engine.write(&request)?;
+    let mut watcher = Watcher::new(&engine, Vec::new(), Duration::from_mins(1));
+    let first = watcher.round()?;
+    // What is younger than two seconds is compared by its bytes.
+    std::thread::sleep(Duration::from_secs(3));
+    watcher.round()?;
+    let begun = Instant::now();
+    let idle = watcher.round()?;
+    let at_rest = begun.elapsed();
+    for number in 0..CHANGES {
+        let home = copy.join((number / PER_DIRECTORY).to_string());
+        fs::write(home.join(number.to_string()), "theirs")?;
+    }
+    let begun = Instant::now();
+    let stormy = watcher.round()?;
+    let storm = begun.elapsed();
+    let found = stormy.news.iter().map(|note| match note {
+        DriftNote::Detected(drift) => drift.count,
+        _ => 0,
+    });
+    let found: u64 = found.sum();
+    let row = |work: String, measured: String, kept: Option<bool>| Row {
+        work,
+        measured,
+        promise: kept.map_or_else(String::new, |_| "all, and few notes".to_owned()),
+        kept,
+    };
+    let millis = |time: Duration| format!("{} ms", time.as_millis());
+    Ok(vec![
+        row(
+            format!("drift: a first look at {} recorded names", first.targets),
+            millis(first.took),
+            None,
+        ),
+        row(
+            format!(
+                "drift: a look at rest, {} names in {} watched directories",
+                idle.targets, idle.directories
+            ),
+            format!("{}; between looks nothing", millis(at_rest)),
+            None,
+        ),
+        row(
+            format!("drift: a look after {CHANGES} changes by others"),
+            format!(
+                "{}, {found} found, {} notes",
+                millis(storm),
+                stormy.news.len()
+            ),
+            Some(found == CHANGES as u64 && stormy.news.len() <= 64),
+        ),
+    ])
+}
