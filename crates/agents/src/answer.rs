@@ -56,10 +56,15 @@ impl Answer {
             }
             Agent::Copilot => None,
         };
-        let errors = match (agent, is_loud, text) {
+        let errors = match agent {
             // Where no field is known to reach anybody, at least the log has it.
-            (Agent::Copilot | Agent::Cline | Agent::Cursor, true, Some(text)) => line(text),
-            _ => String::new(),
+            Agent::Copilot | Agent::Cline | Agent::Cursor => {
+                let loud = text.filter(|_| is_loud);
+                loud.map(|text| line(text)).unwrap_or_default()
+            }
+            Agent::ClaudeCode | Agent::Codex | Agent::Gemini | Agent::Qwen | Agent::OpenCode => {
+                String::new()
+            }
         };
         Reply {
             code: 0,

@@ -69,7 +69,12 @@ pub fn read(by: Agent, name: Option<&str>, text: &[u8]) -> Result<Told, NotAnEve
         Agent::Cursor => word(&event, &["generation_id"]),
         // A conversation of its is one prompt.
         Agent::Cline => word(&event, &["taskId"]),
-        _ => word(&event, &["prompt_id", "turn_id", "submitted_id"]),
+        Agent::ClaudeCode
+        | Agent::Codex
+        | Agent::Gemini
+        | Agent::Qwen
+        | Agent::OpenCode
+        | Agent::Copilot => word(&event, &["prompt_id", "turn_id", "submitted_id"]),
     };
     Ok(Told {
         agent,
@@ -85,11 +90,20 @@ pub fn read(by: Agent, name: Option<&str>, text: &[u8]) -> Result<Told, NotAnEve
 /// Finds out who tells it.
 fn told_by(by: Agent, event: &Value) -> Agent {
     let has = |name: &str| event.get(name).is_some();
+    if has("cursor_version") {
+        return Agent::Cursor;
+    }
     match by {
-        _ if has("cursor_version") => Agent::Cursor,
         Agent::ClaudeCode if has("turn_id") => Agent::Codex,
         Agent::ClaudeCode if has("toolName") || has("sessionId") => Agent::Copilot,
-        _ => by,
+        Agent::ClaudeCode
+        | Agent::Codex
+        | Agent::Gemini
+        | Agent::Qwen
+        | Agent::OpenCode
+        | Agent::Copilot
+        | Agent::Cline
+        | Agent::Cursor => by,
     }
 }
 
@@ -136,7 +150,13 @@ fn used(agent: Agent, event: &Value) -> Use {
     let call = match agent {
         // What it calls the call's name is another one in each event.
         Agent::Qwen => word(within, &["tool_call_id", "tool_use_id"]),
-        _ => word(within, &["tool_use_id", "toolUseId", "tool_call_id", "id"]),
+        Agent::ClaudeCode
+        | Agent::Codex
+        | Agent::Gemini
+        | Agent::OpenCode
+        | Agent::Copilot
+        | Agent::Cline
+        | Agent::Cursor => word(within, &["tool_use_id", "toolUseId", "tool_call_id", "id"]),
     };
     let names = ["tool_input", "toolArgs", "input", "args"];
     let given = names.iter().find_map(|name| within.get(name));

@@ -158,7 +158,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         Subcommand::Redo(args) => unless(!args.takes_others(), OTHERS),
         Subcommand::Try(args) => unless(
             args.only_looks(),
-            "what is tried is not watched, and its verdict is given outside",
+            "what is tried is not watched, and somebody outside decides about it",
         ),
         Subcommand::Sandbox(args) => unless(
             args.only_looks(),

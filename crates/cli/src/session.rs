@@ -329,7 +329,7 @@ impl Session {
         match self.execute(engine, command) {
             Ok(Reply::Plan(plan)) if !self.ui.is_json() => {
                 show::plan::plan(self, engine, &plan, asked);
-                show::verdict(&Reply::Plan(plan))
+                show::bad_news(&Reply::Plan(plan))
             }
             Ok(Reply::Undone(report)) if !self.ui.is_json() => {
                 show::undo::undone(self, engine, &report, asked);
@@ -365,7 +365,7 @@ impl Session {
         } else {
             show::reply(self, engine, reply);
         }
-        show::verdict(reply)
+        show::bad_news(reply)
     }
 
     /// Ends the run: shows what went wrong, if something did, and gives the exit code.

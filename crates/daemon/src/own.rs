@@ -65,7 +65,27 @@ pub(crate) fn narrow(
                 ..filter.clone()
             }));
         }
-        _ => {}
+        // What an agent may ask of these is its own, or is taken out of the answer (`strip`).
+        Command::Write { .. }
+        | Command::Proposal(ProposalCommand::List)
+        | Command::Task(
+            TaskCommand::List | TaskCommand::Begin { .. } | TaskCommand::Commit { id: None },
+        )
+        | Command::Checkpoint(_)
+        | Command::Prompts(_)
+        | Command::Status => {}
+        // Its role does not let it ask these (`roles`).
+        Command::Run(_)
+        | Command::Try(_)
+        | Command::Sandbox(_)
+        | Command::Proposal(ProposalCommand::Approve { .. } | ProposalCommand::Reject { .. })
+        | Command::Rollout(_)
+        | Command::Failed(_)
+        | Command::Recover(_)
+        | Command::Verify
+        | Command::Gc { .. }
+        | Command::Doctor { .. }
+        | Command::Export { .. } => {}
     }
     Ok(command)
 }
@@ -217,7 +237,41 @@ pub(crate) fn strip(caller: &Caller, mut reply: Reply) -> Reply {
         Reply::Prompts { prompts } => prompts.retain(|it| it.prompt.agent == *agent),
         Reply::Log { operations } => operations.retain(|it| is_own(&it.agent)),
         Reply::Status(status) => strip_status(status, agent),
-        _ => {}
+        // About one thing, which was asked for by name and found to be the agent's.
+        Reply::Finished(_)
+        | Reply::Proposal(_)
+        | Reply::Rejected { .. }
+        | Reply::Plan(_)
+        | Reply::Undone(_)
+        | Reply::Task(_)
+        | Reply::Committed { .. }
+        | Reply::Checkpoint(_)
+        | Reply::WorkspaceKept(_)
+        | Reply::WorkspacePlan(_)
+        | Reply::WorkspaceDropped { .. }
+        | Reply::Shown(_)
+        | Reply::Diff(_) => {}
+        // Its role does not let an agent ask for these (`roles`).
+        Reply::Trial(_)
+        | Reply::Trials { .. }
+        | Reply::Discarded { .. }
+        | Reply::Sandbox(_)
+        | Reply::Sandboxes { .. }
+        | Reply::SandboxRan(_)
+        | Reply::SandboxBatch(_)
+        | Reply::SandboxPruned(_)
+        | Reply::SandboxExported(_)
+        | Reply::SandboxEnded { .. }
+        | Reply::Rollout(_)
+        | Reply::Rollouts { .. }
+        | Reply::Failed { .. }
+        | Reply::Accepted { .. }
+        | Reply::Recovered(_)
+        | Reply::Verified(_)
+        | Reply::Collected(_)
+        | Reply::Doctor(_)
+        | Reply::Ran(_)
+        | Reply::Exported { .. } => {}
     }
     reply
 }

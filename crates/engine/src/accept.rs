@@ -41,9 +41,8 @@ impl Engine {
             return self.keep_undone(operation, outcomes.clone());
         }
         let mut events = Vec::new();
-        match operation.status {
-            Status::Interrupted => {}
-            _ => events.push(Event::Applied { id, completion }),
+        if operation.status != Status::Interrupted {
+            events.push(Event::Applied { id, completion });
         }
         let is_open = match &operation.task {
             Some(task) => {
@@ -143,11 +142,11 @@ impl Engine {
 
 /// Says what an undo did to each target when it did it: what somebody made of that since is not part of it.
 fn at_the_time(outcomes: &[TargetOutcome]) -> Vec<TargetOutcome> {
-    let each = outcomes.iter().map(|outcome| match outcome.kind {
-        OutcomeKind::Incomplete { .. } => {
-            TargetOutcome::new(outcome.target.clone(), OutcomeKind::Restored)
+    let each = outcomes.iter().map(|outcome| {
+        if let OutcomeKind::Incomplete { .. } = outcome.kind {
+            return TargetOutcome::new(outcome.target.clone(), OutcomeKind::Restored);
         }
-        _ => outcome.clone(),
+        outcome.clone()
     });
     each.collect()
 }

@@ -36,6 +36,7 @@ mod sandbox;
 mod selection;
 mod sources;
 mod strategy;
+mod taken_back;
 mod task;
 mod trial;
 mod undo;

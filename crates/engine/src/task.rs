@@ -166,7 +166,12 @@ impl Engine {
     ) -> Result<UndoReport, EngineError> {
         let dropped = match what {
             UndoWhat::Task(task) if options.selection.is_everything() => self.held_by(task)?,
-            _ => Vec::new(),
+            UndoWhat::Task(_)
+            | UndoWhat::Newest { .. }
+            | UndoWhat::Operations(_)
+            | UndoWhat::Paths { .. }
+            | UndoWhat::Prompt(_)
+            | UndoWhat::ToCheckpoint(_) => Vec::new(),
         };
         let (mut report, left) = match self.undo(what, options) {
             // A task that wrote nothing ends all the same, and so does one of which what stays was accepted.

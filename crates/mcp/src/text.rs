@@ -75,7 +75,31 @@ pub(crate) fn reply(reply: &Reply) -> String {
         Reply::Log { operations } => listed("You did nothing yet.\n", operations.iter().map(line)),
         Reply::Shown(it) => shown(it),
         Reply::Diff(it) => diff(&it.files),
-        _ => "It is done.\n".to_owned(),
+        // No tool gives these.
+        Reply::Trials { .. }
+        | Reply::Sandbox(_)
+        | Reply::Sandboxes { .. }
+        | Reply::SandboxRan(_)
+        | Reply::SandboxBatch(_)
+        | Reply::SandboxPruned(_)
+        | Reply::SandboxExported(_)
+        | Reply::SandboxEnded { .. }
+        | Reply::Pending { .. }
+        | Reply::Proposal(_)
+        | Reply::Rejected { .. }
+        | Reply::Rollout(_)
+        | Reply::Rollouts { .. }
+        | Reply::Failed { .. }
+        | Reply::Accepted { .. }
+        | Reply::Checkpoints { .. }
+        | Reply::WorkspaceDropped { .. }
+        | Reply::Prompts { .. }
+        | Reply::Status(_)
+        | Reply::Recovered(_)
+        | Reply::Verified(_)
+        | Reply::Collected(_)
+        | Reply::Doctor(_)
+        | Reply::Exported { .. } => "It is done.\n".to_owned(),
     }
 }
 

@@ -158,7 +158,7 @@ impl Key {
             (Names::Other(it), Names::Other(above)) => {
                 it.space == above.space && it.names.starts_with(&above.names)
             }
-            _ => false,
+            (Names::File(_), Names::Other(_)) | (Names::Other(_), Names::File(_)) => false,
         };
         (is_inside && above.parts.is_empty()).then_some(Below::Name)
     }

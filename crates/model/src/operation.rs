@@ -249,7 +249,7 @@ impl Operation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskStatus {
-    /// Its operations are applied and wait for the verdict.
+    /// Its operations are applied and wait for its end.
     Open,
     /// Its operations are kept.
     Committed,

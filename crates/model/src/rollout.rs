@@ -98,14 +98,14 @@ pub enum RolloutMark {
     },
     /// A gate wants somebody to decide about a write of the wave.
     Waits {
-        /// Which wave.
+        /// The number of the wave, from 1.
         wave: u32,
         /// What waits.
         proposal: OperationId,
     },
     /// Something stands in the way of the wave, and nothing of it failed.
     Held {
-        /// Which wave.
+        /// The number of the wave, from 1.
         wave: u32,
         /// What was found.
         why: String,
@@ -219,7 +219,7 @@ pub enum GoOn {
     Wave(u32),
     /// Take back what failed.
     TakeBack {
-        /// Which wave.
+        /// The number of the wave, from 1.
         wave: u32,
         /// The reason, for people.
         why: String,

@@ -8,8 +8,8 @@ use super::{Keys, Places, Setup, TIMEOUT_SECONDS, hook, scripts, text, text_of};
 use crate::Agent;
 
 pub(super) fn setup(agent: Agent, places: &Places) -> Setup {
-    let (directory, writers, tools, others): (_, _, &[&str], &[&str]) = match agent {
-        Agent::Qwen => (
+    let (directory, writers, tools, others): (_, _, &[&str], &[&str]) = if agent == Agent::Qwen {
+        (
             ".qwen",
             "^(write_file|edit|run_shell_command|monitor)$",
             &["PreToolUse", "PostToolUse", "PostToolUseFailure"],
@@ -20,13 +20,14 @@ pub(super) fn setup(agent: Agent, places: &Places) -> Setup {
                 "Stop",
                 "SessionEnd",
             ],
-        ),
-        _ => (
+        )
+    } else {
+        (
             ".gemini",
             "^(write_file|replace|run_shell_command)$",
             &["BeforeTool", "AfterTool"],
             &["BeforeAgent", "AfterAgent", "SessionEnd"],
-        ),
+        )
     };
     let directory = places.settings(directory);
     let handler = json!({

@@ -130,9 +130,10 @@ pub fn setup(agent: Agent, places: &Places) -> Setup {
         Agent::ClaudeCode => claude::setup(places),
         Agent::Codex => codex::setup(places),
         Agent::Gemini | Agent::Qwen => gemini::setup(agent, places),
-        Agent::OpenCode | Agent::Copilot | Agent::Cline | Agent::Cursor => {
-            own::setup(agent, places)
-        }
+        Agent::OpenCode => own::opencode(places),
+        Agent::Copilot => own::copilot(places),
+        Agent::Cline => own::cline(places),
+        Agent::Cursor => own::cursor(places),
     }
 }
 

@@ -6,16 +6,7 @@ use serde_json::{Value, json};
 use super::{Generated, Keys, Places, Setup, TIMEOUT_SECONDS, Want, scripts, value};
 use crate::Agent;
 
-pub(super) fn setup(agent: Agent, places: &Places) -> Setup {
-    match agent {
-        Agent::OpenCode => opencode(places),
-        Agent::Copilot => copilot(places),
-        Agent::Cline => cline(places),
-        _ => cursor(places),
-    }
-}
-
-fn opencode(places: &Places) -> Setup {
+pub(super) fn opencode(places: &Places) -> Setup {
     let directory = match (&places.project, &places.config) {
         (Some(project), _) => project.join(".opencode"),
         (None, Some(config)) => config.clone(),
@@ -32,7 +23,7 @@ fn opencode(places: &Places) -> Setup {
     }
 }
 
-fn copilot(places: &Places) -> Setup {
+pub(super) fn copilot(places: &Places) -> Setup {
     let directory = match (&places.project, &places.config) {
         (Some(project), _) => project.join(".github"),
         (None, Some(config)) => config.clone(),
@@ -68,7 +59,7 @@ fn copilot(places: &Places) -> Setup {
     }
 }
 
-fn cline(places: &Places) -> Setup {
+pub(super) fn cline(places: &Places) -> Setup {
     let directory = places.settings(".cline").join("hooks");
     let events = ["PreToolUse", "PostToolUse", "TaskStart", "TaskComplete"];
     let files = events.map(|event| Generated {
@@ -92,7 +83,7 @@ fn cline(places: &Places) -> Setup {
     }
 }
 
-fn cursor(places: &Places) -> Setup {
+pub(super) fn cursor(places: &Places) -> Setup {
     let line = places.line(Agent::Cursor);
     let tools = "Shell|Write|Delete|StrReplace|EditNotebook|ApplyPatch";
     let entry = |matcher: Option<&str>| {

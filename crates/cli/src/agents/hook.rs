@@ -296,24 +296,26 @@ fn after(state_dir: Option<PathBuf>, told: &Told, used: &Use) -> Result<Answer, 
 /// Says what a call came to.
 fn told_of(ended: &CallEnded) -> Answer {
     let short = ended.id.short();
-    match ended.status {
-        _ if ended.is_again => Answer::GoOn,
-        Status::Aborted => Answer::GoOn,
-        Status::Undone => Answer::Warn(format!(
-            "Backout took this write back, and the files are as they were before: {}. It is operation {short}",
-            ended.reasons.join("; ")
-        )),
-        _ if !ended.reasons.is_empty() => Answer::Warn(format!(
-            "Backout could not take this write back, although a rule says no: {}. It is operation {short}; see `backout status`",
-            ended.reasons.join("; ")
-        )),
-        _ if ended.warnings.is_empty() => Answer::Tell(format!(
+    let reasons = ended.reasons.join("; ");
+    if ended.is_again || ended.status == Status::Aborted {
+        Answer::GoOn
+    } else if ended.status == Status::Undone {
+        Answer::Warn(format!(
+            "Backout took this write back, and the files are as they were before: {reasons}. It is operation {short}"
+        ))
+    } else if !ended.reasons.is_empty() {
+        Answer::Warn(format!(
+            "Backout could not take this write back, although a rule says no: {reasons}. It is operation {short}; see `backout status`"
+        ))
+    } else if ended.warnings.is_empty() {
+        Answer::Tell(format!(
             "Backout: operation {short}; `backout undo {short}` takes it back"
-        )),
-        _ => Answer::Tell(format!(
-            "Backout: operation {short}; `backout undo {short}` takes it back. The checks say: {}",
-            ended.warnings.join("; ")
-        )),
+        ))
+    } else {
+        let warnings = ended.warnings.join("; ");
+        Answer::Tell(format!(
+            "Backout: operation {short}; `backout undo {short}` takes it back. The checks say: {warnings}"
+        ))
     }
 }
 

@@ -93,7 +93,10 @@ impl Act {
             What::Undo(what) => {
                 let words = match &what {
                     UndoWhat::Task(_) | UndoWhat::Prompt(_) => Words::Rollback,
-                    _ => Words::Undo,
+                    UndoWhat::Newest { .. }
+                    | UndoWhat::Operations(_)
+                    | UndoWhat::Paths { .. }
+                    | UndoWhat::ToCheckpoint(_) => Words::Undo,
                 };
                 let command = Command::Undo {
                     what,

@@ -54,7 +54,7 @@ pub(crate) struct TryArgs {
     #[arg(long, group = "verdict", conflicts_with = "command")]
     show: bool,
 
-    /// List the trials that wait for a verdict.
+    /// List the trials that wait for a decision.
     #[arg(long, group = "verdict", conflicts_with = "command")]
     list: bool,
 

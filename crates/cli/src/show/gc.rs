@@ -25,8 +25,8 @@ pub(super) fn collected(session: &mut Session, outcome: &GcOutcome) {
         format!("{would} the images of {number} go: they can no longer be undone\n")
     };
     let mut reasons = BTreeMap::<&str, u64>::new();
-    for (_, verdict) in &report.expired {
-        *reasons.entry(verdict.as_str()).or_default() += 1;
+    for (_, reason) in &report.expired {
+        *reasons.entry(reason.as_str()).or_default() += 1;
     }
     let mut rows: Vec<Vec<Cell>> = reasons
         .into_iter()

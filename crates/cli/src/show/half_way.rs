@@ -21,10 +21,12 @@ pub(super) fn text(left: &ActLeft) -> String {
     let (planned, done) = (left.planned, left.done);
     let operations = counted(planned as u64, "operation");
     let act = left.act.short();
-    let back = match left.verb {
-        Verb::Redo => typed(&format!("undo {act}")),
-        _ => typed(&format!("redo {act}")),
+    let way = if left.verb == Verb::Redo {
+        "undo"
+    } else {
+        "redo"
     };
+    let back = typed(&format!("{way} {act}"));
     let keep = typed(&format!("recover --keep {act}"));
     let ways = format!("take it back with {back}, or keep it so with {keep}");
     match &left.task {

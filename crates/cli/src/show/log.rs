@@ -112,9 +112,21 @@ fn plain(rows: usize) -> Vec<Gutter> {
 }
 
 fn node(operation: &Operation) -> (&'static str, Style) {
+    let undoes = operation.undoes.is_some();
     match operation.status {
         Status::InDoubt | Status::Failed => ("✗", BAD),
-        _ if operation.undoes.is_some() => ("◇", ACCENT),
+        Status::Armed
+        | Status::Proposed
+        | Status::Interrupted
+        | Status::Applied
+        | Status::Committed
+        | Status::Refused
+        | Status::Aborted
+        | Status::Undone
+            if undoes =>
+        {
+            ("◇", ACCENT)
+        }
         Status::Armed | Status::Proposed | Status::Interrupted => ("●", WARN),
         Status::Applied | Status::Committed => ("●", GOOD),
         Status::Refused | Status::Aborted | Status::Undone => ("○", DIM),

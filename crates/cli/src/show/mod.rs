@@ -99,8 +99,8 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
     }
 }
 
-/// Tells whether a reply is bad news: then the exit code says so too.
-pub(crate) fn verdict(reply: &Reply) -> Result<(), Failure> {
+/// Fails if a reply is bad news, so that the exit code says so too.
+pub(crate) fn bad_news(reply: &Reply) -> Result<(), Failure> {
     let code = match reply {
         Reply::Verified(report) if !report.findings.is_empty() => 3,
         Reply::Verified(report)

@@ -121,15 +121,14 @@ fn taken_back(recovered: &Recovered) -> String {
             "its process died half-way, and what it had done was put back; do it again with {again}"
         );
     }
-    let who = match recovered.verb {
-        Verb::Run => "its watcher died",
-        _ => "its process died half-way",
+    let who = if recovered.verb == Verb::Run {
+        "its watcher died"
+    } else {
+        "its process died half-way"
     };
     // A command that did nothing itself is not undone: what was done within it is, by that act.
-    let undo = match recovered.status {
-        Status::Undone if recovered.along.is_empty() => None,
-        _ => recovered.by,
-    };
+    let did_nothing = recovered.status == Status::Undone && recovered.along.is_empty();
+    let undo = recovered.by.filter(|_| !did_nothing);
     let back = typed(&format!("redo {}", undo.unwrap_or(recovered.id).short()));
     // A redo brings back what the recovery took, and what was never done no recovery has.
     let mut kinds = recovered.outcomes.iter().map(|outcome| &outcome.kind);

@@ -56,7 +56,7 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
         text.push_str(&proposal::rows(session, &status.proposals, now));
     }
     if !status.trials.is_empty() {
-        text.push_str(&heading("trials that wait for a verdict", WARN));
+        text.push_str(&heading("trials that wait for a decision", WARN));
         text.push_str(&trials(&status.trials, now));
     }
     if !status.sandboxes.is_empty() {
@@ -218,12 +218,12 @@ fn hints(session: &mut Session, status: &StatusReport) {
     }
     let is_pending = |trial: &&TrialView| trial.standing == TrialStanding::Pending;
     if let Some(trial) = status.trials.iter().find(is_pending) {
-        let verdict = |what: &str| typed(&format!("try --{what} {}", trial.id.short()));
+        let way = |what: &str| typed(&format!("try --{what} {}", trial.id.short()));
         session.ui.hint(&format!(
             "apply the trial with {}, look with {}, or let it go with {}",
-            verdict("apply"),
-            verdict("diff"),
-            verdict("discard")
+            way("apply"),
+            way("diff"),
+            way("discard")
         ));
     }
     if let [task] = status.open_tasks.as_slice() {

@@ -88,7 +88,9 @@ fn line(session: &Session, change: &TrialChangeView) -> String {
         let inside = format!("{} in it", counted(below, "name"));
         detail = match change.what {
             TrialWhat::Deleted => format!("a directory, with {inside}"),
-            _ => format!("was a directory, with {inside}; {detail}"),
+            TrialWhat::Created | TrialWhat::Changed | TrialWhat::Metadata | TrialWhat::Moved => {
+                format!("was a directory, with {inside}; {detail}")
+            }
         };
         detail.truncate(detail.trim_end_matches("; ").len());
     }
@@ -168,7 +170,7 @@ pub(super) fn discarded(session: &mut Session, trial: OperationId, is_rest: bool
 /// Lists trials.
 pub(super) fn list(session: &mut Session, trials: &[TrialView], now: Timestamp) {
     if trials.is_empty() {
-        session.ui.done("no trial waits for a verdict\n");
+        session.ui.done("no trial waits for a decision\n");
         return;
     }
     for trial in trials {
@@ -196,7 +198,7 @@ const fn standing(standing: TrialStanding) -> &'static str {
     match standing {
         TrialStanding::Running => "still running",
         TrialStanding::Empty => "nothing changed",
-        TrialStanding::Pending => "waits for a verdict",
+        TrialStanding::Pending => "waits for a decision",
         TrialStanding::Interrupted => "interrupted",
         TrialStanding::Lost => "lost when the machine was started anew",
         TrialStanding::Applied => "applied",

@@ -105,13 +105,13 @@ pub(super) fn notes(session: &mut Session, finished: &Finished) {
         session.ui.note(&note);
     }
     if let Some(left) = finished.left {
-        let verdict = |what: &str| typed(&format!("try --{what} {}", left.trial.short()));
+        let way = |what: &str| typed(&format!("try --{what} {}", left.trial.short()));
         let number = counted(left.changes as u64, "change");
         session.ui.note(&format!(
             "{number} left out and still waiting; apply with {}, look with {}, or let go with {}",
-            verdict("apply"),
-            verdict("diff"),
-            verdict("discard")
+            way("apply"),
+            way("diff"),
+            way("discard")
         ));
     }
 }

@@ -61,7 +61,7 @@ fn what_is_not_for_those_inside_is_refused_with_its_reason() {
     --task other log: why: the task is that of the command
     --cap 1G log: why: how much is kept is decided outside
     undo --others: why: the work of others is theirs, or for those outside to take back
-    try -- true: why: what is tried is not watched, and its verdict is given outside
+    try -- true: why: what is tried is not watched, and somebody outside decides about it
     commit t: why: whether the work is kept is decided outside
     recover --keep 9e37: why: whether the work is kept is decided outside
     gc: why: what is let go cannot be undone any more

@@ -46,7 +46,7 @@ fn a_trial_that_still_runs() {
     [exit code 1]
     ");
     insta::assert_snapshot!(status(&world), @"
-    trials that wait for a verdict:
+    trials that wait for a decision:
       9e3779b9  sh -c 'echo 1 > a; echo ready; read x'  still running  just now
       directory  $WORLD/state
     ");
@@ -71,12 +71,12 @@ fn a_trial_whose_process_died() {
     [exit code 1]
     ");
     insta::assert_snapshot!(status(&world), @"
-    trials that wait for a verdict:
+    trials that wait for a decision:
       9e3779b9  sh -c 'echo 1 > a'  interrupted  just now
     hint: let the trial go that came to no end with `backout try --discard 9e3779b9`
     ");
     insta::assert_snapshot!(world.unmoved(["try", "--discard", "9e3779b9"]), @"discarded the trial 9e3779b9; nothing was changed");
-    insta::assert_snapshot!(world.unmoved(["try", "--list"]), @"no trial waits for a verdict");
+    insta::assert_snapshot!(world.unmoved(["try", "--list"]), @"no trial waits for a decision");
 }
 
 #[test]

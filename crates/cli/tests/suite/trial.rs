@@ -60,7 +60,7 @@ fn without_a_verdict_the_trial_is_kept_and_says_how_to_go_on() {
     moved tree -> moved/
     ");
     insta::assert_snapshot!(world.cli(["try", "--apply"]), @"try: /bin/sh -c 'echo said; echo more >> a; rm b; mkdir d; echo new > d/c; mv tree moved; chmod 700 a2'  (3c6ef372, undo with `backout undo 3c6ef372`)");
-    insta::assert_snapshot!(world.cli(["try", "--list"]), @"no trial waits for a verdict");
+    insta::assert_snapshot!(world.cli(["try", "--list"]), @"no trial waits for a decision");
     insta::assert_snapshot!(world.cli(["log"]), @"●  3c6ef372  just now  committed  try: /bin/sh -c 'echo said; echo more >> a; rm b; mkdir d; echo new > d/c; mv tree moved; chmod 700 a2'");
 }
 
@@ -232,7 +232,7 @@ fn errors_say_what_to_do() {
     [exit code 2]
     ");
     insta::assert_snapshot!(world.cli(["try", "--apply"]), @r"
-    error: no trial waits for a verdict
+    error: no trial waits for a decision
       next: try a command with `backout try -- COMMAND`
     [exit code 1]
     ");
@@ -274,7 +274,7 @@ fn errors_say_what_to_do() {
     world.cli(["try", "--", "/bin/sh", "-c", "rm b"]);
     insta::assert_snapshot!(world.cli(["try", "--discard"]), @r"
     error: it is not clear which trial is meant
-      why: 2 trials wait for a verdict
+      why: 2 trials wait for a decision
       next: see them with `backout try --list`
     [exit code 2]
     ");

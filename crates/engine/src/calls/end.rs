@@ -227,9 +227,10 @@ impl Engine {
             return Ok(report);
         }
         report.status = self.status_when_done();
-        let done = match report.status {
-            Status::Committed => Event::Commit { id },
-            _ => Event::Applied { id, completion },
+        let done = if report.status == Status::Committed {
+            Event::Commit { id }
+        } else {
+            Event::Applied { id, completion }
         };
         self.store
             .append(&Entry::of(vec![done]), Durability::Power)?;

@@ -39,7 +39,7 @@ pub enum FailedCommand {
 pub struct FailedUndo {
     /// The operation that was to go or to come back.
     pub id: OperationId,
-    /// Which way.
+    /// Whether an undo or a redo failed.
     pub way: TakeBack,
     /// Its line for people.
     pub summary: String,
@@ -118,9 +118,10 @@ impl Engine {
             tried.push(escalated.tried(*at));
         }
         let subject = self.subject_of(operation)?;
-        let way = match operation.verb {
-            Verb::Undo | Verb::Recover => TakeBack::Redo,
-            _ => TakeBack::Undo,
+        let way = if matches!(operation.verb, Verb::Undo | Verb::Recover) {
+            TakeBack::Redo
+        } else {
+            TakeBack::Undo
         };
         let is_climbing = matches!(last.climbed, Climbed::Began) && self.is_at_it(last);
         Ok(Some(FailedUndo {

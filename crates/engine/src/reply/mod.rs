@@ -218,7 +218,7 @@ impl Finished {
     }
 }
 
-/// What was left out of a trial that was applied in part, and still waits for a verdict.
+/// What was left out of a trial that was applied in part, and still waits for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftPending {
     /// The trial.
@@ -263,7 +263,7 @@ pub struct StatusReport {
     pub cap_bytes: u64,
     /// How large the journal is on the disk.
     pub journal_bytes: u64,
-    /// Tasks that wait for a verdict.
+    /// Tasks that wait for a decision.
     pub open_tasks: Vec<Task>,
     /// Operations being written right now, or left behind by the dead.
     pub unfinished: Vec<Operation>,
@@ -271,7 +271,7 @@ pub struct StatusReport {
     pub at_work: Vec<OperationId>,
     /// Proposals that wait for a decision.
     pub proposals: Vec<Proposal>,
-    /// Trials that wait for a verdict.
+    /// Trials that wait for a decision.
     pub trials: Vec<TrialView>,
     /// Sandboxes, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -107,7 +107,7 @@ pub enum TakeBack {
 pub struct PlannedStep {
     /// The operation that goes or comes back.
     pub id: OperationId,
-    /// Which way.
+    /// Whether it undoes or redoes.
     pub way: TakeBack,
     /// The operation whose recipe does it.
     pub with: OperationId,
@@ -205,7 +205,7 @@ impl PlanView {
 pub struct UndoneStep {
     /// The operation.
     pub id: OperationId,
-    /// Which way.
+    /// Whether it undoes or redoes.
     pub way: TakeBack,
     /// Its line for people.
     pub summary: String,

@@ -49,12 +49,12 @@ fn layers(error: &OverlayError) -> Report {
 fn which(name: Option<&str>, found: usize) -> Report {
     let list = Next::naming("see them with {}", [Call::of("try").option("list")]);
     match (name, found) {
-        (None, 0) => Report::refused("no trial waits for a verdict").next_call(
+        (None, 0) => Report::refused("no trial waits for a decision").next_call(
             "try a command with {}",
             [Call::of("try").blank("-- COMMAND")],
         ),
         (None, found) => Report::usage("it is not clear which trial is meant")
-            .because(format!("{found} trials wait for a verdict"))
+            .because(format!("{found} trials wait for a decision"))
             .next(list),
         (Some(name), 0) => Report::refused(format!("there is no trial `{name}`")).next(list),
         (Some(name), _) => Report::usage(format!("`{name}` names more than one trial"))

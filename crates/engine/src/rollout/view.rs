@@ -179,9 +179,10 @@ impl Engine {
             let standing = standing(&past, &state, wave, &targets);
             waves.push(WaveView { standing, targets });
         }
-        let decided = match &state {
-            RolloutState::Waits { proposal, .. } => Some(self.proposal_now(*proposal)?),
-            _ => None,
+        let decided = if let RolloutState::Waits { proposal, .. } = &state {
+            Some(self.proposal_now(*proposal)?)
+        } else {
+            None
         };
         Ok(RolloutView {
             id,

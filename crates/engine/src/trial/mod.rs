@@ -83,7 +83,7 @@ pub enum TryCommand {
         /// Whether only the names are wanted.
         is_brief: bool,
     },
-    /// List the trials that wait for a verdict.
+    /// List the trials that wait for a decision.
     List,
 }
 
@@ -362,7 +362,7 @@ impl Engine {
         Ok(Reply::Trials { trials })
     }
 
-    /// Lists the trials that wait for a verdict, newest first.
+    /// Lists the trials that wait for a decision, newest first.
     pub(crate) fn pending_trials(&self) -> Result<Vec<TrialView>, EngineError> {
         let mut trials = Vec::new();
         for id in self.store.trials()? {

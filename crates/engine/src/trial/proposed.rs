@@ -89,7 +89,7 @@ impl Engine {
             self.remove_trial(manifest.id)?;
             return Ok(None);
         }
-        // What was left out still waits for a verdict.
+        // What was left out still waits for a decision.
         manifest.is_rest = true;
         self.keep_manifest(manifest)?;
         Ok(Some(LeftPending {

@@ -19,7 +19,7 @@ pub enum TrialStanding {
     Running,
     /// It changed nothing, so there is nothing to decide.
     Empty,
-    /// It waits for a verdict.
+    /// It waits for a decision.
     Pending,
     /// Its process died before the command had ended.
     Interrupted,

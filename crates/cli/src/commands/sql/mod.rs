@@ -55,7 +55,7 @@ enum Database {
 }
 
 impl Database {
-    /// Tells a URL by its scheme and a file by its looks: what has a slash or a dot, or is there. All else is a name.
+    /// Tells a URL by its scheme and takes what has a slash or a dot, or is there, for a file. All else is a name.
     fn of(text: &str) -> Self {
         let is_url = Kind::of(text).is_some();
         let path = PathBuf::from(text);

@@ -1,290 +1,25 @@
-//! What an undo *would* do, computed before anything is touched.
-//!
-//! [`plan_undo`] is a pure function: the same history, goal and permission give the same plan. `--dry-run`
-//! prints the plan, execution runs exactly it.
-//!
-//! - Forward closure, always: what was built on an undone operation goes too, newest first (LIFO).
-//! - Backward closure, when asked (`dependencies`): also the chain the operation was built on.
-//! - Each target stands by itself: a plan may be restricted to some of them, and an operation whose targets were brought
-//!   back by different redos is taken back in several steps, each where its recipe stands in the journal.
-//! - Operations of committed tasks, and other agents' work, go only when named or permitted; a plan that needs more says
-//!   which. A lone write needs no such word.
+//! What goes with what was named: the closures of a plan, and the order of its steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
+use super::{Chosen, Permission, Scope, UndoPlan, UndoStep, parts_of, scoped, undoable};
 use crate::touched::Touched;
 use crate::{
-    AgentId, DependencyReason, History, LeftAlone, Lsn, Operation, OperationId, PlanError,
-    Standing, Status, Strategy, Target, TaskId, Verb,
+    DependencyReason, History, LeftAlone, Lsn, Operation, OperationId, PlanError, Standing, Status,
+    Target, Verb,
 };
 
-/// What somebody wants taken back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Goal {
-    /// These operations, and what was built on them.
-    Operations {
-        /// The operations, by name.
-        ids: Vec<OperationId>,
-        /// Whether the chain they were built on goes too.
-        dependencies: bool,
-    },
-    /// All of a task.
-    Task(TaskId),
-    /// Everything after a place in the journal.
-    Since {
-        /// The place to return to.
-        lsn: Lsn,
-        /// Only this task's work.
-        task: Option<TaskId>,
-        /// Only this agent's work.
-        agent: Option<AgentId>,
-        /// What stood at that place already, and was undone and brought back since.
-        unchanged: BTreeSet<OperationId>,
-    },
-}
-
-/// Restricts a plan to some targets.
-pub type Scope<'s> = &'s dyn Fn(&Target) -> bool;
-
-/// What a plan may do beyond what was named.
-#[derive(Debug, Clone, Default)]
-pub struct Permission {
-    /// Operations of committed tasks that nobody named may be undone as well.
-    pub committed: bool,
-    /// Who asks: an agent does not take other agents' work along by itself.
-    pub agent: Option<AgentId>,
-    /// Other agents' operations may be undone as well.
-    pub others: bool,
-    /// Edges (dependent, on) that do not count, because the dependent's change merges cleanly.
-    pub excused: BTreeSet<(OperationId, OperationId)>,
-    /// Reads (who read, and what had written it) that do not count, because what was read is the same afterwards.
-    pub same_reads: BTreeSet<(OperationId, OperationId)>,
-    /// Operations that go because a redo of them is taken back, each with the place where that began: without what was
-    /// done while a command ran, and without what was there before the redo. It did not bring either.
-    pub apart: BTreeMap<OperationId, Lsn>,
-}
-
-/// Why an operation is part of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "chosen", rename_all = "kebab-case")]
-pub enum Chosen {
-    /// It was asked for.
-    Named,
-    /// It was built on one that goes.
-    DependsOn {
-        /// The operation that goes.
-        on: OperationId,
-        /// What connects the two.
-        reason: DependencyReason,
-    },
-    /// One that goes was built on it, and the chain was asked for.
-    DependencyOf {
-        /// The operation that goes.
-        of: OperationId,
-        /// What connects the two.
-        reason: DependencyReason,
-    },
-}
-
-/// One step of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UndoStep {
-    /// The operation to take back.
-    pub id: OperationId,
-    /// The operation whose recipe does it: itself, or the redo that last brought it back.
-    pub with: OperationId,
-    /// Which of its targets.
-    pub targets: Vec<Target>,
-    /// How it will be taken back.
-    pub strategy: Strategy,
-    /// Why it is part of the plan.
-    #[serde(flatten)]
-    pub chosen: Chosen,
-}
-
-/// What an undo would do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UndoPlan {
-    /// The operations that go, newest first.
-    pub steps: Vec<UndoStep>,
-    /// Later operations that stay, newest first.
-    pub left_alone: Vec<LeftAlone>,
-    /// Operations of committed tasks that would have to go and that nobody named. The plan must not be executed
-    /// while there are any.
-    pub needs_committed: Vec<OperationId>,
-    /// Other agents' operations that would have to go and that nobody named. Likewise.
-    pub needs_others: Vec<OperationId>,
-}
-
-/// Computes what taking back `goal` means, restricted to the targets in `scope`.
-pub fn plan_undo(
-    history: &History,
-    goal: &Goal,
-    scope: Option<Scope<'_>>,
-    permission: &Permission,
-) -> Result<UndoPlan, PlanError> {
-    let mut closure = Closure {
-        history,
-        scope,
-        permission,
-        chosen: BTreeMap::new(),
-        left: BTreeMap::new(),
-    };
-    for operation in named(history, goal, scope)? {
-        closure.chosen.insert(operation.id, Chosen::Named);
-    }
-    if closure.chosen.is_empty() {
-        return Err(PlanError::Nothing);
-    }
-    if matches!(
-        goal,
-        Goal::Operations {
-            dependencies: true,
-            ..
-        }
-    ) {
-        closure.take_dependencies();
-    }
-    closure.take_dependents();
-    closure.leave_what_goes_again(matches!(goal, Goal::Operations { .. }));
-    closure.into_plan()
-}
-
-fn named<'h>(
-    history: &'h History,
-    goal: &Goal,
-    scope: Option<Scope<'_>>,
-) -> Result<Vec<&'h Operation>, PlanError> {
-    match goal {
-        Goal::Operations { ids, .. } => ids
-            .iter()
-            .map(|&id| {
-                let operation = history.get(id).ok_or(PlanError::Unknown { id })?;
-                undoable(operation, None)?;
-                if operation.targets.is_empty() {
-                    has_parts(history, id)?;
-                    return match scope {
-                        None => Ok(operation),
-                        Some(_) => Err(PlanError::NothingChosen { id }),
-                    };
-                }
-                match scoped(operation, scope).next() {
-                    Some(_) => Ok(operation),
-                    None => Err(PlanError::NothingChosen { id }),
-                }
-            })
-            .collect(),
-        Goal::Task(task) => Ok(in_effect(history, scope, |op| {
-            op.task.as_ref() == Some(task)
-        })),
-        Goal::Since {
-            lsn,
-            task,
-            agent,
-            unchanged,
-        } => Ok(in_effect(history, scope, |op| {
-            op.place > *lsn
-                && !unchanged.contains(&op.id)
-                && (task.is_none() || op.task == *task)
-                && (agent.is_none() || op.agent == *agent)
-        })),
-    }
-}
-
-/// Lists what was done within a command and is told by operations of its own.
-fn parts_of(history: &History, id: OperationId) -> impl Iterator<Item = &Operation> {
-    let dependents = history.dependents(id);
-    let within = |(operation, reason)| (reason == DependencyReason::Within).then_some(operation);
-    dependents.into_iter().filter_map(within)
-}
-
-/// Says so if a command that changed nothing itself has nothing that could go with it.
-fn has_parts(history: &History, id: OperationId) -> Result<(), PlanError> {
-    if parts_of(history, id).any(|part| part.status.is_in_effect()) {
-        return Ok(());
-    }
-    let undone = parts_of(history, id).find(|part| part.status == Status::Undone);
-    Err(match undone {
-        Some(part) => PlanError::AlreadyUndone {
-            id,
-            by: part.undos().last().copied(),
-        },
-        None => PlanError::ChangedNothing { id },
-    })
-}
-
-fn in_effect<'h>(
-    history: &'h History,
-    scope: Option<Scope<'_>>,
-    wanted: impl Fn(&Operation) -> bool,
-) -> Vec<&'h Operation> {
-    let stands = |op: &&Operation| {
-        op.status.is_in_effect()
-            && op.status != Status::Armed
-            && !op.verb.is_reversal()
-            && scoped(op, scope).next().is_some()
-    };
-    history
-        .iter()
-        .filter(stands)
-        .filter(|op| wanted(op))
-        .collect()
-}
-
-/// Lists the targets of an operation that a plan could take back.
-fn scoped<'o>(
-    operation: &'o Operation,
-    scope: Option<Scope<'o>>,
-) -> impl Iterator<Item = &'o Standing> {
-    let is_meant = move |target: &Target| scope.is_none_or(|scope| scope(target));
-    operation
-        .in_effect()
-        .filter(move |standing| is_meant(&standing.target))
-}
-
-fn undoable(operation: &Operation, for_sake_of: Option<OperationId>) -> Result<(), PlanError> {
-    let id = operation.id;
-    match operation.status {
-        Status::Undone => {
-            return Err(PlanError::AlreadyUndone {
-                id,
-                by: operation.undos().last().copied(),
-            });
-        }
-        Status::Proposed | Status::Refused | Status::Aborted => {
-            return Err(PlanError::NeverHappened {
-                id,
-                status: operation.status,
-            });
-        }
-        Status::Armed => return Err(PlanError::Unfinished { id }),
-        Status::Applied
-        | Status::Committed
-        | Status::Interrupted
-        | Status::InDoubt
-        | Status::Failed => {}
-    }
-    if operation.decision.strategy == Strategy::Irreversible {
-        return Err(PlanError::Irreversible { id });
-    }
-    if !operation.retained {
-        return Err(PlanError::Expired { id, for_sake_of });
-    }
-    Ok(())
-}
-
-struct Closure<'h> {
-    history: &'h History,
-    scope: Option<Scope<'h>>,
-    permission: &'h Permission,
-    chosen: BTreeMap<OperationId, Chosen>,
-    left: BTreeMap<OperationId, LeftAlone>,
+/// The operations that go, and those that are left alone although they were built on one that goes.
+pub(super) struct Closure<'h> {
+    pub(super) history: &'h History,
+    pub(super) scope: Option<Scope<'h>>,
+    pub(super) permission: &'h Permission,
+    pub(super) chosen: BTreeMap<OperationId, Chosen>,
+    pub(super) left: BTreeMap<OperationId, LeftAlone>,
 }
 
 impl<'h> Closure<'h> {
-    fn take_dependencies(&mut self) {
+    pub(super) fn take_dependencies(&mut self) {
         let mut queue: Vec<OperationId> = self.chosen.keys().copied().collect();
         while let Some(of) = queue.pop() {
             for (operation, reason) in self.history.dependencies(of) {
@@ -299,7 +34,7 @@ impl<'h> Closure<'h> {
         }
     }
 
-    fn take_dependents(&mut self) {
+    pub(super) fn take_dependents(&mut self) {
         let mut queue: Vec<OperationId> = self.chosen.keys().copied().collect();
         while let Some(on) = queue.pop() {
             for (operation, reason) in self.dependents(on) {
@@ -344,7 +79,7 @@ impl<'h> Closure<'h> {
 
     /// Leaves the undos alone whose subject was built on something that goes: brought back, it would have to go with that again.
     /// Where a redo had to take something back first, both are named: it stood without that then, and does so again.
-    fn leave_what_goes_again(&mut self, is_by_name: bool) {
+    pub(super) fn leave_what_goes_again(&mut self, is_by_name: bool) {
         let undos: Vec<(OperationId, bool)> = self
             .chosen
             .iter()
@@ -468,7 +203,7 @@ impl<'h> Closure<'h> {
         steps.sort_by_key(done);
     }
 
-    fn into_plan(mut self) -> Result<UndoPlan, PlanError> {
+    pub(super) fn into_plan(mut self) -> Result<UndoPlan, PlanError> {
         self.leave_independent();
         let mut steps = Vec::new();
         let mut needs_committed = Vec::new();
@@ -582,7 +317,3 @@ impl<'h> Closure<'h> {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "plan_tests.rs"]
-mod tests;

@@ -1,6 +1,6 @@
 //! The plan's table: a small history, a goal, and what goes, what stays, what needs a word.
 
-#[path = "plan_redone_tests.rs"]
+#[path = "redone_tests.rs"]
 mod redone;
 
 use super::*;

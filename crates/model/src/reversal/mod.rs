@@ -6,16 +6,14 @@
 //!   any size, and finds little in a file that was edited at many places and moved by that: then nothing is gained and the file is kept whole.
 //! - Pure: bytes in, bytes out. What is read through it is compared with its digest, so wrong bytes never look like the end.
 
-use std::collections::VecDeque;
+mod find;
+mod reader;
+
 use std::io::{self, Read};
 
 use crate::Digest;
-
-/// How many bytes are compared at once.
-const BLOCK_BYTES: usize = 64 * 1024;
-
-/// Fewer equal bytes than these between two changes are not worth a piece of their own.
-const SAME_BYTES_MIN: usize = 32;
+use find::{Ends, Finding, common};
+pub use reader::OlderReader;
 
 /// Bytes of a known number that can be read at any place.
 pub trait ReadAt {
@@ -212,13 +210,7 @@ impl Pieces {
 
     /// Reads the older version out of the newer one. The end is an error if the digest does not fit.
     pub fn reader<R: Read>(self, newer: R, digest: Digest) -> OlderReader<R> {
-        OlderReader {
-            pieces: self.0.into(),
-            newer,
-            at: 0,
-            hasher: blake3::Hasher::new(),
-            digest,
-        }
+        OlderReader::new(self.0, newer, digest)
     }
 }
 
@@ -252,218 +244,6 @@ fn take_number(bytes: &mut &[u8]) -> Result<u64, PiecesError> {
         }
     }
     Err(PiecesError)
-}
-
-/// Pieces on the way to be told.
-struct Finding {
-    pieces: Vec<Piece>,
-    /// How many bytes of its own the older version may still have.
-    left: u64,
-}
-
-impl Finding {
-    fn same(&mut self, at: u64, length: u64) {
-        match self.pieces.last_mut() {
-            _ if length == 0 => {}
-            Some(Piece::Same {
-                at: start,
-                length: known,
-            }) if *start + *known == at => *known += length,
-            _ => self.pieces.push(Piece::Same { at, length }),
-        }
-    }
-
-    fn bytes(&mut self, own: &[u8]) {
-        match self.pieces.last_mut() {
-            _ if own.is_empty() => {}
-            Some(Piece::Bytes(known)) => known.extend_from_slice(own),
-            _ => self.pieces.push(Piece::Bytes(own.to_vec())),
-        }
-    }
-
-    /// Adds bytes that only the older version has; tells whether they are few enough.
-    fn own(&mut self, older: &(impl ReadAt + ?Sized), at: u64, length: u64) -> io::Result<bool> {
-        let Some(left) = self.left.checked_sub(length) else {
-            return Ok(false);
-        };
-        self.left = left;
-        let mut own = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-        older.read_exact_at(&mut own, at)?;
-        self.bytes(&own);
-        Ok(true)
-    }
-
-    /// Compares two middles of the same length.
-    fn compare(
-        &mut self,
-        older: &(impl ReadAt + ?Sized),
-        newer: &(impl ReadAt + ?Sized),
-        at: u64,
-        length: u64,
-    ) -> io::Result<bool> {
-        let mut block = [vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]];
-        let mut done = 0;
-        while done < length {
-            let count =
-                usize::try_from(length - done).map_or(BLOCK_BYTES, |it| it.min(BLOCK_BYTES));
-            let [one, other] = &mut block;
-            one.resize(count, 0);
-            other.resize(count, 0);
-            older.read_exact_at(one, at + done)?;
-            newer.read_exact_at(other, at + done)?;
-            for (start, end, is_same) in runs(one, other) {
-                if is_same {
-                    self.same(at + done + start as u64, (end - start) as u64);
-                } else {
-                    let Some(left) = self.left.checked_sub((end - start) as u64) else {
-                        return Ok(false);
-                    };
-                    self.left = left;
-                    self.bytes(one.get(start..end).unwrap_or_default());
-                }
-            }
-            done += count as u64;
-        }
-        Ok(true)
-    }
-}
-
-/// Splits two blocks into runs that are the same and runs that are not.
-fn runs(one: &[u8], other: &[u8]) -> Vec<(usize, usize, bool)> {
-    if one == other {
-        return vec![(0, one.len(), true)];
-    }
-    let mut runs: Vec<(usize, usize, bool)> = Vec::new();
-    let mut add = |start: usize, end: usize, is_same: bool| match runs.last_mut() {
-        _ if start == end => {}
-        Some((_, last, was_same)) if *was_same == is_same => *last = end,
-        _ => runs.push((start, end, is_same)),
-    };
-    let pairs = |at: usize| one.iter().zip(other).skip(at);
-    let mut at = 0;
-    while at < one.len() {
-        let equal = pairs(at).take_while(|(a, b)| a == b).count();
-        let reaches_end = at + equal == one.len();
-        add(at, at + equal, equal >= SAME_BYTES_MIN || reaches_end);
-        at += equal;
-        let unlike = pairs(at).take_while(|(a, b)| a != b).count();
-        add(at, at + unlike, false);
-        at += unlike;
-    }
-    runs
-}
-
-/// From where two versions are compared.
-#[derive(Clone, Copy)]
-enum Ends {
-    Heads,
-    Tails,
-}
-
-/// Counts the bytes that both have at their beginning or at their end, up to `most`.
-fn common(
-    one: &(impl ReadAt + ?Sized),
-    other: &(impl ReadAt + ?Sized),
-    most: u64,
-    ends: Ends,
-) -> io::Result<u64> {
-    let mut block = [vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]];
-    let mut done = 0;
-    while done < most {
-        let count = usize::try_from(most - done).map_or(BLOCK_BYTES, |it| it.min(BLOCK_BYTES));
-        let at = |size: u64| match ends {
-            Ends::Heads => done,
-            Ends::Tails => size - done - count as u64,
-        };
-        let [a, b] = &mut block;
-        a.resize(count, 0);
-        b.resize(count, 0);
-        one.read_exact_at(a, at(one.size()))?;
-        other.read_exact_at(b, at(other.size()))?;
-        let pairs = a.iter().zip(b.iter());
-        let equal = match ends {
-            Ends::Heads => pairs.take_while(|(a, b)| a == b).count(),
-            Ends::Tails => pairs.rev().take_while(|(a, b)| a == b).count(),
-        };
-        done += equal as u64;
-        if equal < count {
-            break;
-        }
-    }
-    Ok(done)
-}
-
-/// The older version, read out of the newer one.
-#[derive(Debug)]
-pub struct OlderReader<R> {
-    pieces: VecDeque<Piece>,
-    newer: R,
-    /// How far the newer version was read.
-    at: u64,
-    hasher: blake3::Hasher,
-    digest: Digest,
-}
-
-impl<R: Read> OlderReader<R> {
-    fn skip_to(&mut self, at: u64) -> io::Result<()> {
-        let skipped = at
-            .checked_sub(self.at)
-            .ok_or_else(|| io::Error::other(PiecesError))?;
-        let found = io::copy(&mut (&mut self.newer).take(skipped), &mut io::sink())?;
-        if found < skipped {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        self.at = at;
-        Ok(())
-    }
-
-    fn give(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = match self.pieces.front_mut() {
-            None => return self.end(),
-            Some(Piece::Bytes(own)) => {
-                let count = own.as_slice().read(buffer)?;
-                own.drain(..count);
-                count
-            }
-            Some(Piece::Same { at, length }) => {
-                let (at, length) = (*at, *length);
-                self.skip_to(at)?;
-                let count = (&mut self.newer).take(length).read(buffer)?;
-                if count == 0 {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-                self.at += count as u64;
-                if let Some(Piece::Same { at, length }) = self.pieces.front_mut() {
-                    *at += count as u64;
-                    *length -= count as u64;
-                }
-                count
-            }
-        };
-        if self.pieces.front().is_some_and(|piece| piece.length() == 0) {
-            self.pieces.pop_front();
-        }
-        self.hasher.update(buffer.get(..count).unwrap_or_default());
-        Ok(count)
-    }
-
-    fn end(&self) -> io::Result<usize> {
-        if Digest::from_bytes(*self.hasher.finalize().as_bytes()) == self.digest {
-            return Ok(0);
-        }
-        let said = "what it is made from is something else than it was";
-        Err(io::Error::new(io::ErrorKind::InvalidData, said))
-    }
-}
-
-impl<R: Read> Read for OlderReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            Ok(0)
-        } else {
-            self.give(buffer)
-        }
-    }
 }
 
 /// How a store keeps a content.
@@ -544,5 +324,4 @@ pub fn follow<E>(
 }
 
 #[cfg(test)]
-#[path = "reversal_tests.rs"]
 mod tests;
