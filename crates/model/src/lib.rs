@@ -23,6 +23,7 @@ mod json_text;
 mod key;
 pub mod ladder;
 mod left;
+mod note;
 mod operation;
 mod outcome;
 mod path;
@@ -60,6 +61,7 @@ pub use json_text::JsonText;
 pub use key::{Below, Key, KeyError};
 pub use ladder::{Climbed, Escalated, Failure, Ladder, Rung, Rungs, Tried};
 pub use left::LeftAlone;
+pub use note::{Note, NoteFilter, Topic};
 pub use operation::{
     Checkpoint, CheckpointFiles, CheckpointRoot, Operation, Owner, Standing, Task, TaskStatus,
     Timestamp, Verb,

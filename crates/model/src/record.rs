@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Asked, Captured, Checkpoint, CommandStart, Completion, Decided, Decision, Dependency,
-    Digest, Escalated, OperationId, Owner, Prompt, PromptId, Proposal, Recipe, Repair, RolloutEnd,
-    RolloutMark, RolloutPlan, Standing, Target, TargetOutcome, TaskId, Timestamp, Trigger, Verb,
+    Digest, Escalated, Note, OperationId, Owner, Prompt, PromptId, Proposal, Recipe, Repair,
+    RolloutEnd, RolloutMark, RolloutPlan, Standing, Target, TargetOutcome, TaskId, Timestamp,
+    Trigger, Verb,
 };
 
 /// The hash before the first record.
@@ -244,6 +245,8 @@ pub enum Event {
     Checkpoint(Checkpoint),
     /// A person asked an agent for something.
     Prompt(Box<Prompt>),
+    /// Something is so that is no operation's doing, or about none.
+    Noted(Box<Note>),
     /// The images of these operations were let go; they can no longer be undone.
     Expired {
         /// The operations.
@@ -310,6 +313,7 @@ impl Event {
             Self::TaskRollback { .. } => "task-rollback",
             Self::Checkpoint(_) => "checkpoint",
             Self::Prompt(_) => "prompt",
+            Self::Noted(_) => "noted",
             Self::Expired { .. } => "expired",
             Self::Cut { .. } => "cut",
             Self::Lost { .. } => "lost",
@@ -343,6 +347,7 @@ impl Event {
             | Self::TaskRollback { .. }
             | Self::Checkpoint(_)
             | Self::Prompt(_)
+            | Self::Noted(_)
             | Self::Expired { .. }
             | Self::Cut { .. }
             | Self::Lost { .. }

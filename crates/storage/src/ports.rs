@@ -10,8 +10,8 @@ use backout_model::ports::{
 };
 use backout_model::{
     ActPlan, AgentId, Asked, CallKey, Checkpoint, CheckpointName, Dependency, DriverName, Effect,
-    Key, Lsn, OnFailure, Operation, OperationId, Owner, Prompt, PromptId, Proposal, Record,
-    Retention, Target, TargetOutcome, Task, TaskId, Timestamp,
+    Key, Lsn, Note, NoteFilter, OnFailure, Operation, OperationId, Owner, Prompt, PromptId,
+    Proposal, Record, Retention, Target, TargetOutcome, Task, TaskId, Timestamp,
 };
 
 use crate::schema::FORMAT;
@@ -54,6 +54,7 @@ impl Journal for Store {
         fn tasks(&self) -> Answer<Vec<Task>>;
         fn checkpoints(&self) -> Answer<Vec<Checkpoint>>;
         fn prompts(&self) -> Answer<Vec<Prompt>>;
+        fn notes(&self, filter: &NoteFilter) -> Answer<Vec<Note>>;
         fn prompt(&self, id: &PromptId) -> Answer<Option<Prompt>>;
         fn newest_prompt(&self, agent: &AgentId, session: &str) -> Answer<Option<Prompt>>;
         fn task(&self, id: &TaskId) -> Answer<Option<Task>>;

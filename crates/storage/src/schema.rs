@@ -1,11 +1,11 @@
 //! The tables of the journal's database, and how an older store becomes a newer one.
 //!
 //! `record` is the truth: append-only, guarded by triggers, hash-chained. Everything else is either derived
-//! from it in the same transaction (`operation`, `target`, `edge`, `task`, `checkpoint`, `prompt`), storage of contents
+//! from it in the same transaction (`operation`, `target`, `edge`, `task`, `checkpoint`, `prompt`, `note`), storage of contents
 //! (`content`, `chunk`, `pack`, `reference`), or short-lived (`lease`). Layout in words: `docs/format.md`.
 
 /// The format this program writes. It reads this one and every older one.
-pub const FORMAT: i64 = 6;
+pub const FORMAT: i64 = 7;
 
 /// What a new store is made of.
 pub(crate) const CREATE: &str = "
@@ -113,6 +113,15 @@ CREATE TABLE prompt (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX prompt_session ON prompt (agent, session, lsn);
 
+CREATE TABLE note (
+    topic   TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    lsn     INTEGER NOT NULL,
+    body    TEXT NOT NULL,
+    PRIMARY KEY (topic, subject, lsn)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX note_order ON note (topic, lsn);
+
 CREATE TABLE lease (
     operation INTEGER NOT NULL,
     target    TEXT NOT NULL,
@@ -179,7 +188,7 @@ pub(crate) const NOTE_READER: &str = concat!(
 pub(crate) const REBUILD: &str = "rebuild";
 
 /// What makes a store of one format one of the next, the first from format 1. Each is one transaction.
-pub(crate) const MIGRATIONS: [&str; 5] = [TO_2, TO_3, TO_4, TO_5, TO_6];
+pub(crate) const MIGRATIONS: [&str; 6] = [TO_2, TO_3, TO_4, TO_5, TO_6, TO_7];
 
 /// Each target stands by itself.
 const TO_2: &str = "
@@ -230,4 +239,16 @@ CREATE TABLE prompt (
     body    TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX prompt_session ON prompt (agent, session, lsn);
+";
+
+/// Notes, which are records of a new kind.
+const TO_7: &str = "
+CREATE TABLE note (
+    topic   TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    lsn     INTEGER NOT NULL,
+    body    TEXT NOT NULL,
+    PRIMARY KEY (topic, subject, lsn)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX note_order ON note (topic, lsn);
 ";

@@ -12,9 +12,9 @@ use backout_model::ports::{
     Tell, VerifyReport, Workspace, WriteContents,
 };
 use backout_model::{
-    Asked, CallKey, Checkpoint, Dependency, Digest, DriverName, Effect, Key, Lsn, Operation,
-    OperationId, Owner, Prompt, Proposal, Record, Retention, Slot, Target, TargetPath, Task,
-    Timestamp,
+    Asked, CallKey, Checkpoint, Dependency, Digest, DriverName, Effect, Key, Lsn, Note, NoteFilter,
+    Operation, OperationId, Owner, Prompt, Proposal, Record, Retention, Slot, Target, TargetPath,
+    Task, Timestamp,
 };
 
 type Answer<T> = Result<T, StorageError>;
@@ -104,6 +104,7 @@ impl Journal for FaultyStore {
         fn tasks(&self) -> Answer<Vec<Task>>;
         fn checkpoints(&self) -> Answer<Vec<Checkpoint>>;
         fn prompts(&self) -> Answer<Vec<Prompt>>;
+        fn notes(&self, filter: &NoteFilter) -> Answer<Vec<Note>>;
     }
 }
 

@@ -175,6 +175,17 @@ fn a_store_of_format_4_is_opened_verified_and_undone() {
     what_waits_is_what_was_proposed(&world, home);
 }
 
+#[test]
+fn a_store_of_format_6_is_opened_verified_and_undone() {
+    let world = World::new();
+    let archive = include_bytes!("fixtures/format-6.tar.gz");
+    let store = Unpacked::new(&world, "backout-format-6", archive);
+    let home = &store.0;
+    is_opened_verified_and_undone(&world, home, 10);
+    assert!(home.join("state/journal.sqlite.format-6").exists());
+    what_waits_is_what_was_proposed(&world, home);
+}
+
 /// What was proposed then is approved now.
 fn what_waits_is_what_was_proposed(world: &World, home: &Path) {
     let waiting = json(world, home, &["pending"]);

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::{Append, OperationRef, RefError, StorageError};
 use crate::{
     ActPlan, AgentId, Asked, CallKey, Checkpoint, CheckpointName, Dependency, Effect, Event,
-    Intent, Key, Lsn, OnFailure, Operation, OperationId, Owner, Prompt, PromptId, Proposal, Record,
-    Target, TargetOutcome, Task, TaskId, Timestamp,
+    Intent, Key, Lsn, Note, NoteFilter, OnFailure, Operation, OperationId, Owner, Prompt, PromptId,
+    Proposal, Record, Target, TargetOutcome, Task, TaskId, Timestamp,
 };
 
 /// Which operations to list, newest first.
@@ -129,6 +129,9 @@ pub trait Journal: Append {
 
     /// Lists prompts, newest first.
     fn prompts(&self) -> Result<Vec<Prompt>, StorageError>;
+
+    /// Lists notes, newest first.
+    fn notes(&self, filter: &NoteFilter) -> Result<Vec<Note>, StorageError>;
 
     /// Finds a prompt.
     fn prompt(&self, id: &PromptId) -> Result<Option<Prompt>, StorageError> {

@@ -13,6 +13,7 @@ mod export;
 mod gaps;
 mod group;
 mod lease;
+mod notes;
 mod open_acts;
 mod project;
 mod prompts;

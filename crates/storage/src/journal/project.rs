@@ -87,11 +87,13 @@ pub(crate) fn project(
         }
         Event::Checkpoint(checkpoint) => projection.checkpoint(lsn, checkpoint),
         Event::Prompt(prompt) => projection.prompt(lsn, prompt),
+        Event::Noted(note) => projection.noted(lsn, note),
         Event::Expired { ids, .. } => projection.expired(ids),
         Event::Cut { up_to, anchor } => {
             let set = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)";
             projection.execute(set, params!["cut-lsn", lsn_to_sql(*up_to)])?;
             projection.execute(set, params!["cut-hash", anchor.as_bytes().as_slice()])?;
+            projection.forget_notes(*up_to)?;
             projection.forget_rollouts(*up_to)
         }
         Event::Lost { ids, why } => projection.lost(ids, why),

@@ -44,7 +44,7 @@ const OPERATION_COLUMNS: [&str; 22] = [
 
 /// The other tables: the name, the columns, which of them is an operation if one is, and whether a row that no record
 /// gives is damage. (Contents are put aside before their operation is armed; tasks and marks outlive records that were cut.)
-const OTHERS: [(&str, &str, bool, bool); 7] = [
+const OTHERS: [(&str, &str, bool, bool); 8] = [
     (
         "target",
         "operation, path, lsn, reach, undone_by, held_by",
@@ -57,6 +57,7 @@ const OTHERS: [(&str, &str, bool, bool); 7] = [
     ("task", "id, status, began, agent, owner, was", false, false),
     ("checkpoint", "name, lsn, body", false, false),
     ("prompt", "id, lsn, agent, session, body", false, false),
+    ("note", "topic, subject, lsn, body", false, false),
 ];
 
 /// Opens an empty temporary database with our tables. It lives in memory and, if it grows, in a file without a name.

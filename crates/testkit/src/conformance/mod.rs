@@ -13,6 +13,7 @@ pub mod dependency;
 pub mod failed;
 pub mod journal;
 pub mod leases;
+pub mod notes;
 pub mod proposals;
 pub mod queries;
 pub mod retention;
@@ -321,6 +322,8 @@ macro_rules! store_conformance {
                 a_key_outlives_its_images_and_a_short_audit;
             rollouts: rollouts_are_listed_and_read_back,
                 what_an_open_rollout_needs_stays_until_it_ends;
+            notes: notes_are_found_by_topic_subject_and_place,
+                the_newest_note_of_a_subject_outlives_its_record;
             verify: a_sound_store_has_no_findings,
                 a_hurt_content_is_found_and_so_is_who_needs_it,
                 a_kept_inode_that_is_gone_is_found;

@@ -1,12 +1,12 @@
 //! Questions to the journal.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use backout_model::ports::{CANDIDATES_MAX, Filter, Journal, OperationRef, RefError, StorageError};
 use backout_model::{
-    Asked, Below, CallKey, Checkpoint, Dependency, DependencyReason, Effect, Event, Key, Lsn,
-    Operation, OperationId, Prompt, Proposal, Reach, Record, RecordError, Status, Target, Task,
-    Timestamp,
+    Asked, Below, CallKey, Checkpoint, Dependency, DependencyReason, Effect, Event, Key, Lsn, Note,
+    NoteFilter, Operation, OperationId, Prompt, Proposal, Reach, Record, RecordError, Status,
+    Target, Task, Timestamp,
 };
 
 use super::MemoryStore;
@@ -235,6 +235,17 @@ impl Journal for MemoryStore {
             let mut all: Vec<Prompt> = state.prompts.values().cloned().collect();
             all.sort_by_key(|prompt| std::cmp::Reverse(prompt.lsn));
             Ok(all)
+        })
+    }
+
+    fn notes(&self, filter: &NoteFilter) -> Answer<Vec<Note>> {
+        self.ask(|state| {
+            let mut seen = HashSet::new();
+            let newest_first = state.notes.iter().rev().filter(|note| filter.fits(note));
+            let meant =
+                newest_first.filter(|note| !filter.is_newest || seen.insert(note.subject.clone()));
+            let limit = filter.limit.unwrap_or(usize::MAX);
+            Ok(meant.take(limit).map(|note| Note::clone(note)).collect())
         })
     }
 

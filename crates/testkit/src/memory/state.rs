@@ -3,14 +3,14 @@
 //! Every change of status goes through the status machine of the model; a record that would break it is refused, and with it
 //! its whole entry. A replay of stored records refuses nothing.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use backout_model::ports::StorageError;
 use backout_model::reversal::Made;
 use backout_model::{
     Asked, Assumed, CallKey, Captured, Checkpoint, CheckpointName, Completion, Dependency, Digest,
-    Escalated, Event, GENESIS, Intent, Lsn, Operation, OperationId, Owner, Prompt, PromptId,
+    Escalated, Event, GENESIS, Intent, Lsn, Note, Operation, OperationId, Owner, Prompt, PromptId,
     Proposal, Recipe, Record, RolloutPlan, Slot, Standing, Status, Target, TargetOutcome, Task,
     TaskId, TaskStatus, Timestamp,
 };
@@ -102,6 +102,8 @@ pub(super) struct State {
     pub(super) tasks: BTreeMap<TaskId, TaskRow>,
     pub(super) checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     pub(super) prompts: BTreeMap<PromptId, Prompt>,
+    /// In the order of the journal.
+    pub(super) notes: Vec<Arc<Note>>,
     pub(super) leases: BTreeMap<OperationId, Vec<(Target, Owner)>>,
     pub(super) references: BTreeSet<(OperationId, Digest)>,
     pub(super) slots: BTreeMap<Slot, OperationId>,
@@ -127,6 +129,7 @@ impl Default for State {
             tasks: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
             prompts: BTreeMap::new(),
+            notes: Vec::new(),
             leases: BTreeMap::new(),
             references: BTreeSet::new(),
             slots: BTreeMap::new(),
@@ -258,6 +261,7 @@ impl State {
     fn cut(&mut self, up_to: Lsn, anchor: Digest) {
         self.anchor = (up_to, anchor);
         self.records.retain(|record| record.lsn > up_to);
+        self.forget_notes(up_to);
         let gone: Vec<OperationId> = self
             .operations
             .values()
@@ -328,6 +332,7 @@ impl State {
                 self.checkpoints.insert(placed.name.clone(), placed);
             }
             Event::Prompt(prompt) => self.prompt(at, prompt),
+            Event::Noted(note) => self.noted(at, note),
             Event::Expired { ids, .. } => self.expired(at, ids),
             Event::Lost { ids, why } => self.lost(at, ids, why),
             Event::Repaired(repair) => repair.assumed.iter().for_each(|it| self.assume(it)),
@@ -349,6 +354,28 @@ impl State {
             ..prompt.clone()
         };
         self.prompts.entry(placed.id.clone()).or_insert(placed);
+    }
+
+    fn noted(&mut self, at: At, note: &Note) {
+        self.notes.push(Arc::new(Note {
+            lsn: at.lsn,
+            at: at.now,
+            ..note.clone()
+        }));
+    }
+
+    /// Forgets the notes whose records were cut off, but for the newest of each subject.
+    fn forget_notes(&mut self, up_to: Lsn) {
+        let mut seen = HashSet::new();
+        let mut kept: Vec<Arc<Note>> = Vec::new();
+        for note in self.notes.iter().rev() {
+            let is_newest = seen.insert((note.topic, note.subject.clone()));
+            if is_newest || note.lsn > up_to {
+                kept.push(Arc::clone(note));
+            }
+        }
+        kept.reverse();
+        self.notes = kept;
     }
 
     fn begin_task(&mut self, task: Task) {
