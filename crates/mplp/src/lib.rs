@@ -6,19 +6,25 @@
 //! - A rule that cannot be read, a path that leads nowhere and a scope that nobody knows are failures. Nothing passes because it was not understood.
 
 mod data;
+mod evidence;
 
 mod graph;
 mod invariant;
 mod kind;
 mod moment;
 mod schema;
+mod trace;
 
 mod uuid;
 mod yaml;
 
+pub use evidence::{
+    EvidenceFlaw, EvidenceParts, Integrity, MANIFEST, Pack, PackFile, SUMS, check_pack,
+};
+
 pub use graph::{
     Change, Document, Drawn, Edge, EdgeKind, Expect, Graph, GraphNote, Node, Refusal, Restored,
-    Update, Written,
+    Update, Violated, ViolationStanding, Written, refused_notes,
 };
 pub use invariant::{
     Invariant, Rule, RuleSet, Scope, Surroundings, Violation, invariants, read_rules,
@@ -26,4 +32,5 @@ pub use invariant::{
 pub use kind::{Kind, NodeKind};
 pub use moment::{is_moment, moment};
 pub use schema::{Flaw, check};
+pub use trace::{About, Line, Story, tell};
 pub use uuid::{is_uuid, uuid_of};

@@ -9,7 +9,7 @@ use backout_model::{Lsn, Severity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::note::{GraphNote, NodeVersion, ProducesVersion};
+use super::note::{GraphNote, NodeVersion, ProducesVersion, Violated, ViolationStanding};
 use super::order::ordered;
 use super::{EdgeKind, Graph, Node, Produced, step_ids, steps, text};
 use crate::invariant::{Scope, Surroundings, Violation, invariants};
@@ -423,7 +423,7 @@ impl Draft<'_> {
     pub(super) fn written(&self) -> Vec<Written> {
         let nodes = self.notes.iter().filter_map(|note| match note {
             GraphNote::Node(node) => Some(node),
-            GraphNote::Produces(_) => None,
+            GraphNote::Produces(_) | GraphNote::Violated(_) => None,
         });
         let told = nodes.map(|node| Written {
             id: node.id.clone(),
@@ -451,12 +451,64 @@ impl Draft<'_> {
                     - signed(before.edges_of(&roles_before, &node.id));
             }
         }
+        let news = self.before.news(&written);
+        self.notes.extend(news);
         Update {
             notes: self.notes,
             written,
             after: self.after,
         }
     }
+}
+
+impl Graph {
+    /// Says what is to be noted of rules: those that nodes break and nobody noted, and those that are kept again.
+    fn news(&self, written: &[Written]) -> Vec<GraphNote> {
+        let mut notes = Vec::new();
+        for node in written {
+            let noted = |violation: &Violation, standing| {
+                GraphNote::Violated(Violated {
+                    node: node.id.clone(),
+                    kind: node.kind,
+                    version: node.version,
+                    standing,
+                    violation: violation.clone(),
+                })
+            };
+            let mut broken: BTreeSet<&str> = BTreeSet::new();
+            for violation in &node.violations {
+                let key = (node.id.clone(), violation.invariant.clone());
+                // Of a rule that is broken at several places the first is noted.
+                if broken.insert(&violation.invariant) && !self.open.contains_key(&key) {
+                    notes.push(noted(violation, ViolationStanding::Open));
+                }
+            }
+            for open in self.open.values().filter(|open| open.node == node.id) {
+                if !broken.contains(open.violation.invariant.as_str()) {
+                    notes.push(noted(&open.violation, ViolationStanding::Resolved));
+                }
+            }
+        }
+        notes
+    }
+}
+
+/// Says what is to be noted of an update that was refused for its violations.
+pub fn refused_notes(written: &[Written]) -> Vec<GraphNote> {
+    let each = written.iter().flat_map(|node| {
+        let grave = node.violations.iter();
+        let grave = grave.filter(|violation| violation.severity >= Severity::High);
+        grave.map(|violation| {
+            GraphNote::Violated(Violated {
+                node: node.id.clone(),
+                kind: node.kind,
+                version: node.version,
+                standing: ViolationStanding::Refused,
+                violation: violation.clone(),
+            })
+        })
+    });
+    each.collect()
 }
 
 fn step_ids_if_plan(object: &Value) -> usize {
@@ -466,11 +518,16 @@ fn step_ids_if_plan(object: &Value) -> usize {
 impl Graph {
     /// Says which rules a node breaks, with the objects around it that it names.
     pub fn violations_of(&self, id: &str) -> Vec<Violation> {
+        self.judged(id).1
+    }
+
+    /// The same, with how many rules were carried out.
+    pub fn judged(&self, id: &str) -> (u64, Vec<Violation>) {
         let Some((node, object)) = self.object(id) else {
-            return Vec::new();
+            return (0, Vec::new());
         };
         let Some(scope) = Scope::named(node.kind.as_str()) else {
-            return Vec::new();
+            return (0, Vec::new());
         };
         let mut around = Surroundings::new();
         let mut add = |scope: Scope, kind: NodeKind, key: &str| {
@@ -481,8 +538,11 @@ impl Graph {
         };
         add(Scope::Context, NodeKind::Context, "context_id");
         add(Scope::Plan, NodeKind::Plan, "plan_id");
-        let rules = invariants().iter();
-        let rules = rules.filter(|rule| rule.scope == Some(scope));
-        rules.flat_map(|rule| rule.check(object, &around)).collect()
+        let (mut count, mut broken) = (0, Vec::new());
+        for rule in invariants().iter().filter(|rule| rule.scope == Some(scope)) {
+            count += 1;
+            broken.extend(rule.check(object, &around));
+        }
+        (count, broken)
     }
 }

@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::NodeKind;
-pub use change::{Change, Expect, Refusal, Update, Written};
+pub use change::{Change, Expect, Refusal, Update, Written, refused_notes};
 pub use document::{Document, Drawn};
-pub use note::GraphNote;
+pub use note::{GraphNote, Violated, ViolationStanding};
 pub use restore::Restored;
 
 /// How a node leads to another.
@@ -112,6 +112,8 @@ pub struct Graph {
     /// The plan of each step.
     steps: BTreeMap<String, String>,
     produced: BTreeMap<String, Produced>,
+    /// Rules that nodes break, by node and rule, as far as that was noted.
+    open: BTreeMap<(String, String), Violated>,
     /// The newest note that it was made of.
     at: Lsn,
 }
@@ -127,7 +129,8 @@ impl Graph {
         graph
     }
 
-    fn take(&mut self, lsn: Lsn, note: GraphNote) {
+    /// Takes one note in.
+    pub(crate) fn take(&mut self, lsn: Lsn, note: GraphNote) {
         self.at = self.at.max(lsn);
         match note {
             GraphNote::Node(node) => {
@@ -149,6 +152,14 @@ impl Graph {
                     to: edges.to,
                 };
                 self.produced.insert(edges.from, produced);
+            }
+            GraphNote::Violated(violated) => {
+                let key = (violated.node.clone(), violated.violation.invariant.clone());
+                if violated.standing == ViolationStanding::Open {
+                    self.open.insert(key, violated);
+                } else {
+                    self.open.remove(&key);
+                }
             }
         }
     }
@@ -195,6 +206,11 @@ impl Graph {
             return Some(NodeKind::Step);
         }
         self.object(id).map(|(node, _)| node.kind)
+    }
+
+    /// Gives the rules that nodes break, as far as that was noted.
+    pub fn violated(&self) -> impl Iterator<Item = &Violated> {
+        self.open.values()
     }
 
     /// Counts the nodes, with the steps.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::NodeKind;
+use crate::invariant::Violation;
 
 /// What one note says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,6 +14,43 @@ pub enum GraphNote {
     Node(NodeVersion),
     /// A node produces this, and nothing else.
     Produces(ProducesVersion),
+    /// A node breaks a rule, or does so no more.
+    Violated(Violated),
+}
+
+/// A node and a rule that it breaks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violated {
+    /// The node.
+    pub node: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// The version that breaks the rule, or would have.
+    pub version: u64,
+    /// How it stands.
+    pub standing: ViolationStanding,
+    /// The rule, and how it is broken.
+    #[serde(flatten)]
+    pub violation: Violation,
+}
+
+/// How a violation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ViolationStanding {
+    /// The node is kept and breaks the rule.
+    Open,
+    /// The update was refused: no version of the node breaks the rule.
+    Refused,
+    /// The node does not break it any more, or is gone.
+    Resolved,
+}
+
+impl Violated {
+    /// Tells whether it is over. One that was refused is told once, as found.
+    pub const fn is_over(&self) -> bool {
+        matches!(self.standing, ViolationStanding::Resolved)
+    }
 }
 
 /// A version of a node.
@@ -62,6 +100,7 @@ impl GraphNote {
         match self {
             Self::Node(node) => node.id.clone(),
             Self::Produces(edges) => format!("produces:{}", edges.from),
+            Self::Violated(it) => format!("violated:{}:{}", it.violation.invariant, it.node),
         }
     }
 }

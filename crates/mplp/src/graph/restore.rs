@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use backout_model::Lsn;
-use serde_json::Value;
 
 use super::change::Draft;
 use super::{Graph, Refusal, Update};
@@ -33,7 +32,7 @@ impl Graph {
         };
         let told_of = self.told_of();
         let mut kept = Vec::new();
-        for (id, node, object) in self.objects() {
+        for (id, node, _) in self.objects() {
             if node.kind.is_history() || then.object(id).is_some() {
                 continue;
             }
@@ -41,7 +40,6 @@ impl Graph {
                 kept.push(id.to_owned());
                 continue;
             }
-            let _: &Value = object;
             draft.write(id, node.kind, None);
         }
         for (id, node, object) in then.objects() {

@@ -71,7 +71,7 @@ fn updated(graph: &Graph, changes: Vec<Change>) -> Graph {
 fn node_delta(note: &GraphNote) -> i64 {
     match note {
         GraphNote::Node(node) => node.node_delta,
-        GraphNote::Produces(_) => 0,
+        GraphNote::Produces(_) | GraphNote::Violated(_) => 0,
     }
 }
 
@@ -370,7 +370,15 @@ fn a_plan_without_its_context_breaks_a_grave_rule() {
         update.written[0].violations[0].invariant,
         "sa_context_must_be_active"
     );
-    assert_eq!(update.notes.len(), 1);
+    assert_eq!(update.notes.len(), 2);
+    // It is noted once, and noted again when it is over.
+    let graph = updated(&Graph::default(), vec![put(context("context", "draft"))]);
+    assert_eq!(graph.violated().count(), 1);
+    let graph = updated(&graph, vec![put(context("context", "suspended"))]);
+    assert_eq!(graph.violated().next().unwrap().version, 1);
+    let graph = updated(&graph, vec![put(context("context", "active"))]);
+    assert_eq!(graph.violated().count(), 0);
+    assert_eq!(refused_notes(&written).len(), 1);
 }
 
 #[test]
