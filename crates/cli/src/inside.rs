@@ -167,6 +167,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         Subcommand::Task(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Failed(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Rollout(args) => unless(args.only_looks(), DECIDES),
+        Subcommand::Graph(args) => unless(!args.restores(), DECIDES),
         Subcommand::Notice(_) | Subcommand::Approve(_) | Subcommand::Reject(_) => {
             Some("what waits for a decision is decided outside")
         }

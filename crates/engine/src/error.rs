@@ -12,8 +12,8 @@ use backout_model::{
 use backout_storage::{RefError, StorageError};
 
 use crate::{
-    Forcing, GateError, LadderError, PlanView, RefusedTarget, RolloutError, SandboxError, TakeBack,
-    TrialError, UndoReport, WorkspaceError,
+    Forcing, GateError, GraphError, LadderError, PlanView, RefusedTarget, RolloutError,
+    SandboxError, TakeBack, TrialError, UndoReport, WorkspaceError,
 };
 
 /// Says why a command was not, or not wholly, carried out.
@@ -397,6 +397,9 @@ pub enum EngineError {
     /// A rollout could not be begun, found or taken up.
     #[error(transparent)]
     Rollout(#[from] RolloutError),
+    /// The graph was not updated, or evidence could not be made or read.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// The machine could not be asked.
     #[error("cannot {action}")]
     Io {

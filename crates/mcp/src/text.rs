@@ -72,6 +72,25 @@ pub(crate) fn reply(reply: &Reply) -> String {
             let names = listed("Nothing there differs.\n", lines);
             format!("Going back to {} would change:\n{names}", it.checkpoint)
         }
+        Reply::GraphUpdated(it) => {
+            let lines = it.written.iter().map(|node| {
+                let broken = node
+                    .violations
+                    .iter()
+                    .map(|it| format!("; breaks {}: {}", it.invariant, it.why));
+                format!(
+                    "{} {} is version {}{}",
+                    node.kind,
+                    node.id,
+                    node.version,
+                    broken.collect::<String>()
+                )
+            });
+            listed("The graph is so already.\n", lines)
+        }
+        Reply::GraphDocument(it) => {
+            format!("{}\n", serde_json::to_string_pretty(it).unwrap_or_default())
+        }
         Reply::Log { operations } => listed("You did nothing yet.\n", operations.iter().map(line)),
         Reply::Shown(it) => shown(it),
         Reply::Diff(it) => diff(&it.files),

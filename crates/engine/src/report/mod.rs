@@ -7,6 +7,7 @@
 mod advice;
 mod code;
 mod gate;
+mod graph;
 mod ladder;
 mod plan;
 mod program;
@@ -276,6 +277,7 @@ fn told(error: EngineError) -> Report {
         EngineError::Sandbox(error) => sandbox::report(&error),
         EngineError::Workspace(error) => workspace::report(error),
         EngineError::Rollout(error) => rollout::report(&error),
+        EngineError::Graph(error) => graph::report(&error),
         EngineError::Io { action, source } => {
             Report::refused(format!("could not {action}")).because(source)
         }
