@@ -13,6 +13,7 @@ use backout_model::{Digest, Event, GENESIS, Lsn, Record};
 use backout_mplp::{
     About, EvidenceFlaw, EvidenceParts, Graph, NodeKind, Pack, check_pack, uuid_of,
 };
+use backout_storage::StorageError;
 
 use super::{EvidenceView, GraphError};
 use crate::{Engine, EngineError, Reply};
@@ -26,13 +27,16 @@ const PACK_BYTES_MAX: u64 = 4 << 30;
 impl Engine {
     /// Writes a pack into a directory that is not there yet.
     pub(crate) fn write_evidence(&self, directory: &Path, from: Lsn) -> Result<Reply, EngineError> {
-        let records = self.all_records(from)?;
+        let mut journal = Vec::new();
+        self.store.export(from, &mut journal)?;
+        let records = read_lines(&journal)?;
         let first = records.first().map_or(from.next(), |record| record.lsn);
         let before = self.hash_before(first)?;
         let graph = self.graph_up_to(Some(Lsn(first.0.saturating_sub(1))))?;
         let parts = EvidenceParts {
             about: self.story_about(&records)?,
             records: &records,
+            journal,
             before,
             graph,
             made: self.now(),
@@ -163,6 +167,17 @@ impl Engine {
             plan: newest(NodeKind::Plan),
         })
     }
+}
+
+/// Reads what an export wrote.
+fn read_lines(journal: &[u8]) -> Result<Vec<Record>, EngineError> {
+    let lines = journal.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.is_empty());
+    let read = lines.map(|line| {
+        serde_json::from_slice(line)
+            .map_err(|error| StorageError::inconsistent("the export".to_owned(), &error).into())
+    });
+    read.collect()
 }
 
 /// Finds the node of a kind that was written last.

@@ -65,6 +65,8 @@ pub struct EvidenceParts<'r> {
     pub about: About,
     /// The records, without a gap.
     pub records: &'r [Record],
+    /// The same as an export has them, one a line, with their events as they are stored.
+    pub journal: Vec<u8>,
     /// The hash that the first one follows.
     pub before: Digest,
     /// The graph before the first record.
@@ -116,7 +118,10 @@ impl Pack {
     pub fn of(parts: &EvidenceParts<'_>) -> Self {
         let story = tell(parts.records, &parts.about);
         let mut files = vec![
-            lines(JOURNAL, parts.records.iter()),
+            PackFile {
+                path: JOURNAL.to_owned(),
+                bytes: parts.journal.clone(),
+            },
             lines(TIMELINE, story.timeline.iter().map(|line| &line.event)),
             pretty(TRACE, &story.trace),
         ];
@@ -195,7 +200,7 @@ fn played(parts: &EvidenceParts<'_>, story: &Story) -> (Graph, Vec<PackFile>) {
     (graph, snapshots)
 }
 
-/// Writes one value a line. A record stands as an export has it: its hash is computed from these very bytes.
+/// Writes one value a line.
 fn lines<'v, T: Serialize + 'v>(path: &str, values: impl Iterator<Item = &'v T>) -> PackFile {
     let mut bytes = Vec::new();
     for value in values {

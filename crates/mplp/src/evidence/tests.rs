@@ -12,6 +12,7 @@ fn pack() -> BTreeMap<String, Vec<u8>> {
     let pack = Pack::of(&EvidenceParts {
         about: about(),
         records: &records,
+        journal: lines("", records.iter()).bytes,
         before: GENESIS,
         graph: Graph::default(),
         made: Timestamp(1_700_000_000_000),
