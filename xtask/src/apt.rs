@@ -35,7 +35,11 @@ const NEEDED: [(&str, &str); 24] = [
 ];
 
 /// A file that the tests use, and the package that brings it.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
+    (
+        "/usr/lib/python3/dist-packages/jsonschema/__init__.py",
+        "python3-jsonschema",
+    ),
     (
         "/usr/lib/python3/dist-packages/yaml/__init__.py",
         "python3-yaml",

@@ -169,6 +169,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         Subcommand::Rollout(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Drift(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Watch(args) => unless(args.is_once(), "a watch outlives the command"),
+        Subcommand::Graph(args) => unless(!args.restores(), DECIDES),
         Subcommand::Notice(_) | Subcommand::Approve(_) | Subcommand::Reject(_) => {
             Some("what waits for a decision is decided outside")
         }

@@ -81,6 +81,7 @@ fn status_of(report: &Report) -> StatusCode {
         | ErrorCode::UnknownTask
         | ErrorCode::UnknownCheckpoint
         | ErrorCode::UnknownRollout
+        | ErrorCode::UnknownNode
         | ErrorCode::UnknownRoute
         | ErrorCode::NotFound => StatusCode::NOT_FOUND,
         ErrorCode::TimedOut => StatusCode::REQUEST_TIMEOUT,

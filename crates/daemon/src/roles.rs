@@ -2,8 +2,8 @@
 //! ask it.
 
 use backout_engine::{
-    CheckpointCommand, Command, FailedCommand, ProposalCommand, Report, RolloutCommand,
-    SandboxCommand, TaskCommand, TryCommand,
+    CheckpointCommand, Command, FailedCommand, GraphCommand, ProposalCommand, Report,
+    RolloutCommand, SandboxCommand, TaskCommand, TryCommand,
 };
 
 use crate::caller::{Caller, Role, forbidden};
@@ -44,6 +44,13 @@ pub(crate) fn need(command: &Command) -> Need {
             | RolloutCommand::Resume { .. }
             | RolloutCommand::Abort { .. } => Need::Operate,
         },
+        Command::Graph(command) => match command {
+            GraphCommand::Show { .. }
+            | GraphCommand::Export { .. }
+            | GraphCommand::Check { .. } => Need::Look,
+            GraphCommand::Import { .. } => Need::Request,
+            GraphCommand::Remove { .. } | GraphCommand::Restore { .. } => Need::Operate,
+        },
         Command::Undo { is_dry_run, .. } | Command::Redo { is_dry_run, .. } => {
             if *is_dry_run {
                 Need::Look
@@ -83,6 +90,9 @@ pub(crate) fn need(command: &Command) -> Need {
         Command::Doctor { repair: true, .. } => Need::Nobody(
             "a repair needs the store to itself: stop the server, then `backout doctor --repair`",
         ),
+        Command::VerifyEvidence { .. } => {
+            Need::Nobody("evidence is looked at where it is: `backout verify --evidence`")
+        }
         Command::Export { .. } => Need::Nobody("an export goes to a file: `backout export`"),
     }
 }

@@ -11,8 +11,8 @@ use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DriftCommand, FailedCommand, PromptFilter, ProposalCommand, RolloutCommand, RunRequest,
-    SandboxCommand, Selection, TryCommand, WorkspaceReturn, WriteRequest,
+    DriftCommand, FailedCommand, GraphCommand, PromptFilter, ProposalCommand, RolloutCommand,
+    RunRequest, SandboxCommand, Selection, TryCommand, WorkspaceReturn, WriteRequest,
 };
 
 /// Who asks, and in what connection.
@@ -76,6 +76,8 @@ pub enum Command {
     Proposal(ProposalCommand),
     /// Write one change to several targets, wave by wave.
     Rollout(RolloutCommand),
+    /// Look after the project's state graph.
+    Graph(GraphCommand),
     /// Take operations back, or show what that would do.
     Undo {
         /// What is to be taken back or brought back.
@@ -135,6 +137,12 @@ pub enum Command {
     Recover(RecoverWhat),
     /// Check the whole store.
     Verify,
+    /// Check evidence that was exported, by itself and against the journal.
+    VerifyEvidence {
+        /// The directory that it is in.
+        #[serde(with = "any_path")]
+        directory: PathBuf,
+    },
     /// Let old images go and pack the rest.
     Gc {
         /// Only show what would go.
@@ -165,6 +173,8 @@ pub enum ExportTarget {
     /// A stream that is open already. Only this process has it: such a command cannot be written down.
     #[serde(skip)]
     Stream(Box<dyn std::io::Write + Send>),
+    /// A directory that is not there yet, for evidence: events, objects and sums beside the records.
+    Evidence(#[serde(with = "any_path")] PathBuf),
 }
 
 impl std::fmt::Debug for ExportTarget {

@@ -226,6 +226,7 @@ impl Engine {
             Command::Sandbox(command) => self.sandbox(command),
             Command::Proposal(command) => self.proposals(command),
             Command::Rollout(command) => self.rollout(command),
+            Command::Graph(command) => self.look_after_graph(command),
             Command::Undo {
                 what,
                 options,
@@ -267,6 +268,7 @@ impl Engine {
                 self.decide(&operations, decide).map(Reply::Recovered)
             }
             Command::Verify => self.verify().map(Reply::Verified),
+            Command::VerifyEvidence { directory } => self.check_evidence(&directory),
             Command::Gc {
                 is_dry_run,
                 compact,

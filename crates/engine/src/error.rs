@@ -12,7 +12,7 @@ use backout_model::{
 use backout_storage::{RefError, StorageError};
 
 use crate::{
-    DriftError, Forcing, GateError, LadderError, PlanView, RefusedTarget, RolloutError,
+    DriftError, Forcing, GateError, GraphError, LadderError, PlanView, RefusedTarget, RolloutError,
     SandboxError, TakeBack, TrialError, UndoReport, WorkspaceError,
 };
 
@@ -400,6 +400,9 @@ pub enum EngineError {
     /// Nothing was done about a drift.
     #[error(transparent)]
     Drift(#[from] DriftError),
+    /// The graph was not updated, or evidence could not be made or read.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// The machine could not be asked.
     #[error("cannot {action}")]
     Io {

@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod gate;
 mod gate_error;
+mod graph;
 mod heart;
 mod history;
 mod ladder;
@@ -47,6 +48,7 @@ mod write_request;
 
 pub use backout_model::Glob;
 pub use backout_model::ports::{Filter, Ids, OperationRef};
+pub use backout_mplp::Expect;
 pub use calls::{
     CallBegun, CallEnded, Caller, NewPrompt, PromptFilter, PromptView, ToolCall, notice_free,
 };
@@ -61,6 +63,10 @@ pub use drift::{
 pub use engine::{Engine, MakeDrivers, Settings};
 pub use error::EngineError;
 pub use gate_error::GateError;
+pub use graph::{
+    EvidenceView, GraphChecked, GraphCommand, GraphError, GraphFlaw, GraphPlace, GraphUpdated,
+    GraphView,
+};
 pub use ladder::{FailedCommand, FailedUndo, LadderError};
 pub use lifecycle::StagedOperation;
 pub use proposal::{Inside, ProposalCommand, ProposalView};

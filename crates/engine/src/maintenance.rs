@@ -120,7 +120,10 @@ impl Engine {
     }
 
     pub(crate) fn export(&self, to: ExportTarget, from: Lsn) -> Result<Reply, EngineError> {
-        let ExportTarget::Stream(mut out) = to;
+        let mut out = match to {
+            ExportTarget::Stream(out) => out,
+            ExportTarget::Evidence(directory) => return self.write_evidence(&directory, from),
+        };
         let records = self.store.export(from, &mut *out)?;
         out.flush().map_err(|source| EngineError::Io {
             action: "write the export",

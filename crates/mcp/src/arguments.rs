@@ -210,6 +210,21 @@ pub(crate) struct Checkpoint {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Declare {
+    /// One object, or a list of them: all are taken, or none.
+    pub(crate) objects: Value,
+    /// The version of the object that you saw; 0 if it is new. Leave it out for objects that are not there yet.
+    #[serde(default)]
+    pub(crate) version: Option<u64>,
+    /// A task of yours that this belongs to, as the tool `task` named it.
+    #[serde(default)]
+    pub(crate) task: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Graph {}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Log {
     /// Only what wrote at or below this path.
     #[serde(default)]

@@ -72,6 +72,35 @@ pub(crate) fn reply(reply: &Reply) -> String {
             let names = listed("Nothing there differs.\n", lines);
             format!("Going back to {} would change:\n{names}", it.checkpoint)
         }
+        Reply::Drift(it) => {
+            let lines = it.open.iter().map(|it| {
+                let drift = &it.drift;
+                format!(
+                    "{}  {}: {} was recorded, {} is there",
+                    it.subject, drift.kind, drift.expected.what, drift.found.what
+                )
+            });
+            listed("All that was recorded is as it was left.\n", lines)
+        }
+        Reply::GraphUpdated(it) => {
+            let lines = it.written.iter().map(|node| {
+                let broken = node
+                    .violations
+                    .iter()
+                    .map(|it| format!("; breaks {}: {}", it.invariant, it.why));
+                format!(
+                    "{} {} is version {}{}",
+                    node.kind,
+                    node.id,
+                    node.version,
+                    broken.collect::<String>()
+                )
+            });
+            listed("The graph is so already.\n", lines)
+        }
+        Reply::GraphDocument(it) => {
+            format!("{}\n", serde_json::to_string_pretty(it).unwrap_or_default())
+        }
         Reply::Log { operations } => listed("You did nothing yet.\n", operations.iter().map(line)),
         Reply::Shown(it) => shown(it),
         Reply::Diff(it) => diff(&it.files),
@@ -88,6 +117,10 @@ pub(crate) fn reply(reply: &Reply) -> String {
         | Reply::Proposal(_)
         | Reply::Rejected { .. }
         | Reply::Rollout(_)
+        | Reply::DriftDecided(_)
+        | Reply::Graph(_)
+        | Reply::GraphChecked(_)
+        | Reply::Evidence(_)
         | Reply::Rollouts { .. }
         | Reply::Failed { .. }
         | Reply::Accepted { .. }

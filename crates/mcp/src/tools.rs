@@ -7,8 +7,8 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
 use crate::arguments::{
-    Checkpoint, Delete, Differs, Drift, Edit, Http, Log, Move, Named, Redo, Run, Set, Sql, Task,
-    Try, TryEnd, Undo, Write,
+    Checkpoint, Declare, Delete, Differs, Drift, Edit, Graph, Http, Log, Move, Named, Redo, Run,
+    Set, Sql, Task, Try, TryEnd, Undo, Write,
 };
 use crate::schema;
 
@@ -167,6 +167,22 @@ pub(crate) const ALL: &[Kind] = &[
         hints: ADDS,
         input: input::<Checkpoint>,
         replies: &["checkpoint", "workspace-kept"],
+    },
+    Kind {
+        name: "declare",
+        title: "Declare context, plan and steps",
+        description: "Put objects that follow the MPLP v1.0.0 schemas into the project's state graph: a context, a plan with its steps, a role, a trace. Each is a new version; say with `version` which one you saw when you change one.",
+        hints: ADDS,
+        input: input::<Declare>,
+        replies: &["graph-updated"],
+    },
+    Kind {
+        name: "graph",
+        title: "Read the project's state graph",
+        description: "Read all objects of the project's state graph, each with its version, and what leads from one to another.",
+        hints: LOOKS,
+        input: input::<Graph>,
+        replies: &["graph-document"],
     },
     Kind {
         name: "log",

@@ -18,6 +18,7 @@ mod edit;
 mod export;
 mod failed;
 pub(crate) mod gc;
+mod graph;
 mod hook;
 mod http;
 mod init;
@@ -99,6 +100,7 @@ pub(crate) enum Subcommand {
     Approve(approve::ApproveArgs),
     Reject(reject::RejectArgs),
     Rollout(rollout::RolloutArgs),
+    Graph(graph::GraphArgs),
     Classify(classify::ClassifyArgs),
     Config(config::ConfigArgs),
     Undo(undo::UndoArgs),
@@ -167,6 +169,7 @@ impl Subcommand {
             Self::Doctor(args) => args.only_looks(),
             Self::Task(args) => args.only_looks(),
             Self::Rollout(args) => args.only_looks(),
+            Self::Graph(args) => args.only_looks(),
             Self::Checkpoint(args) => args.list,
             Self::Try(args) => args.only_looks(),
             Self::Sandbox(args) => args.only_looks(),
@@ -248,6 +251,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Approve(args) => approve::cmd_approve(session, args),
         Subcommand::Reject(args) => reject::cmd_reject(session, args),
         Subcommand::Rollout(args) => rollout::cmd_rollout(session, args),
+        Subcommand::Graph(args) => graph::cmd_graph(session, args),
         Subcommand::Classify(args) => classify::cmd_classify(session, &args),
         Subcommand::Config(args) => config::cmd_config(session, args),
         Subcommand::Undo(args) => undo::cmd_undo(session, &args),

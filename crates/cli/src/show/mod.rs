@@ -10,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod drift;
 mod failed;
 mod gc;
+mod graph;
 mod half_way;
 mod list;
 pub(crate) mod log;
@@ -67,6 +68,12 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Rejected { proposal } => proposal::rejected(session, *proposal),
         Reply::Rollout(view) => rollout::shown(session, view),
         Reply::Rollouts { rollouts } => rollout::list(session, rollouts, now),
+        Reply::Graph(view) => graph::shown(session, view),
+        Reply::GraphUpdated(it) => graph::updated(session, it),
+        Reply::GraphChecked(it) => graph::checked(session, it),
+        Reply::Evidence(view) => graph::evidence(session, view),
+        // `graph export` prints the document itself.
+        Reply::GraphDocument(_) => {}
         Reply::Plan(plan) => plan::plan(session, engine, plan, &undo::Asked::undo()),
         Reply::Undone(report) => undo::undone(session, engine, report, &undo::Asked::undo()),
         Reply::Task(task) => tasks::begun(session, task),
@@ -110,6 +117,8 @@ pub(crate) fn bad_news(reply: &Reply) -> Result<(), Failure> {
         }
         Reply::Doctor(report) if report.findings.iter().any(|finding| !finding.is_good) => 1,
         Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
+        Reply::Evidence(view) if !view.flaws.is_empty() => 3,
+        Reply::GraphChecked(checked) if !checked.flaws.is_empty() => 1,
         // What the undo would end with.
         Reply::Plan(plan) if !plan.is_whole() => 1,
         Reply::WorkspacePlan(plan) if !plan.others.is_empty() || plan.refused.is_some() => 1,
@@ -129,6 +138,11 @@ pub(crate) fn bad_news(reply: &Reply) -> Result<(), Failure> {
         | Reply::Rejected { .. }
         | Reply::Rollout(_)
         | Reply::Rollouts { .. }
+        | Reply::Graph(_)
+        | Reply::GraphDocument(_)
+        | Reply::GraphUpdated(_)
+        | Reply::GraphChecked(_)
+        | Reply::Evidence(_)
         | Reply::Plan(_)
         | Reply::Undone(_)
         | Reply::Failed { .. }

@@ -29,6 +29,7 @@ mod formats;
 mod gates;
 mod gates_around;
 mod gates_held;
+mod graph;
 mod hosts;
 mod http;
 mod key_stories;

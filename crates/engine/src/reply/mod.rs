@@ -12,13 +12,14 @@ use backout_model::{
     Checkpoint, CheckpointName, Decision, Operation, OperationId, Proposal, Record, Status,
     Strategy, Task, TaskId, Timestamp, any_path,
 };
+use backout_mplp::Document;
 use backout_storage::{CompactReport, GcReport, StoreSummary, StoredBytes, VerifyReport};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DriftDecided, DriftReport, FailedUndo, LetGo, PromptView, ProposalView, Ran, RepairReport,
-    RolloutView, SandboxBatch, SandboxExported, SandboxPruned, SandboxRan, SandboxView, TrialView,
-    WorkspaceKept, WorkspacePlan,
+    DriftDecided, DriftReport, EvidenceView, FailedUndo, GraphChecked, GraphUpdated, GraphView,
+    LetGo, PromptView, ProposalView, Ran, RepairReport, RolloutView, SandboxBatch, SandboxExported,
+    SandboxPruned, SandboxRan, SandboxView, TrialView, WorkspaceKept, WorkspacePlan,
 };
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, DiffValue, PlanDiff};
@@ -95,6 +96,16 @@ pub enum Reply {
         /// The rollouts.
         rollouts: Vec<RolloutView>,
     },
+    /// The project's state graph.
+    Graph(Box<GraphView>),
+    /// The project's state graph as one document.
+    GraphDocument(Box<Document>),
+    /// What an update of the graph came to.
+    GraphUpdated(Box<GraphUpdated>),
+    /// What is wrong with the graph, or with objects.
+    GraphChecked(Box<GraphChecked>),
+    /// Evidence that was written, or looked at.
+    Evidence(Box<EvidenceView>),
     /// What an undo would do.
     Plan(PlanView),
     /// What an undo did.

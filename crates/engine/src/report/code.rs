@@ -2,12 +2,14 @@
 
 use backout_model::PlanError;
 use backout_model::ports::{DriverError, Fault};
+use backout_mplp::Refusal;
 use backout_storage::{RefError, StorageError};
 
 use super::ErrorCode;
+
 use crate::{
-    DriftError, EngineError, GateError, LadderError, RolloutError, SandboxError, TrialError,
-    WorkspaceError,
+    DriftError, EngineError, GateError, GraphError, LadderError, RolloutError, SandboxError,
+    TrialError, WorkspaceError,
 };
 
 /// Gives the word for what a driver could not do: its own, if it has one.
@@ -84,6 +86,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Workspace(error) => workspace(error),
         EngineError::Rollout(error) => rollout(error),
         EngineError::Drift(error) => drift(error),
+        EngineError::Graph(error) => graph(error),
         EngineError::Io { .. } => ErrorCode::Io,
     }
 }
@@ -147,6 +150,29 @@ const fn rollout(error: &RolloutError) -> ErrorCode {
         RolloutError::Ended { .. } => ErrorCode::RolloutEnded,
         RolloutError::AtWork { .. } => ErrorCode::RolloutAtWork,
         RolloutError::Broken { .. } => ErrorCode::RolloutBroken,
+    }
+}
+
+fn graph(error: &GraphError) -> ErrorCode {
+    match error {
+        GraphError::Unreadable(_) => ErrorCode::Usage,
+        GraphError::Refused(refusal) => match &**refusal {
+            Refusal::Conflict { .. } | Refusal::Unsaid { .. } => ErrorCode::GraphConflict,
+            Refusal::Violated(_) => ErrorCode::InvariantViolated,
+            Refusal::Unknown { .. } => ErrorCode::UnknownNode,
+            Refusal::NoNode
+            | Refusal::Invalid { .. }
+            | Refusal::Duplicate { .. }
+            | Refusal::KindChanged { .. }
+            | Refusal::Terminal { .. }
+            | Refusal::Cycle { .. }
+            | Refusal::ForeignStep { .. }
+            | Refusal::Dangling { .. }
+            | Refusal::ForeignEdge { .. }
+            | Refusal::TooLarge => ErrorCode::GraphRefused,
+        },
+        GraphError::NotAsThen { .. } => ErrorCode::NotVerified,
+        GraphError::Pack { .. } => ErrorCode::Io,
     }
 }
 

@@ -8,6 +8,7 @@ mod advice;
 mod code;
 mod drift;
 mod gate;
+mod graph;
 mod ladder;
 mod plan;
 mod program;
@@ -278,6 +279,7 @@ fn told(error: EngineError) -> Report {
         EngineError::Workspace(error) => workspace::report(error),
         EngineError::Rollout(error) => rollout::report(&error),
         EngineError::Drift(error) => drift::report(&error),
+        EngineError::Graph(error) => graph::report(&error),
         EngineError::Io { action, source } => {
             Report::refused(format!("could not {action}")).because(source)
         }

@@ -10,15 +10,15 @@ mod take_back;
 pub(crate) use look::{diff_now, show_now};
 
 use backout_engine::{
-    CheckpointCommand, Command, Context, Engine, EngineError, Reply, Report, TaskCommand,
-    UndoOptions, UndoReport, UndoWhat,
+    CheckpointCommand, Command, Context, Engine, EngineError, Expect, GraphCommand, Reply, Report,
+    TaskCommand, UndoOptions, UndoReport, UndoWhat,
 };
 use backout_model::TargetPath;
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::arguments::{Checkpoint, Connection, Task, TaskAct};
+use crate::arguments::{Checkpoint, Connection, Declare, Task, TaskAct};
 use crate::child::Start;
 use crate::reach::Last;
 use crate::{Caller, own};
@@ -77,6 +77,8 @@ pub(crate) fn work(tool: &str, arguments: JsonObject, caller: &Caller) -> Result
         "http" => programs::http(read(arguments)?, caller),
         "task" => Ok(task(read(arguments)?)),
         "checkpoint" => checkpoint(read(arguments)?, caller),
+        "declare" => Ok(declare(read(arguments)?)),
+        "graph" => Ok(graph()),
         "log" => look::log(read(arguments)?, caller),
         "drift" => look::drift(&read(arguments)?, caller),
         "diff" => Ok(look::diff(read(arguments)?)),
@@ -124,6 +126,35 @@ fn connected(engine: &Engine, caller: &Caller, connection: &Connection) -> Resul
         ..engine.context().clone()
     };
     Ok(engine.for_caller(context))
+}
+
+/// Takes objects into the project's state graph. Its history is not the agent's to edit: nothing here removes or brings back.
+fn declare(arguments: Declare) -> Work {
+    asked(move |engine: &Engine, caller: &Caller| {
+        let connection = Connection {
+            task: arguments.task,
+            once: None,
+        };
+        let engine = connected(engine, caller, &connection)?;
+        let expect = arguments.version.map_or(Expect::Unsaid, Expect::Version);
+        let document = match arguments.objects {
+            Value::Array(objects) => Value::Array(objects),
+            object => Value::Array(vec![object]),
+        };
+        let command = GraphCommand::Import {
+            document,
+            expect,
+            is_dry_run: false,
+        };
+        Ok(engine.execute(Command::Graph(command))?)
+    })
+}
+
+fn graph() -> Work {
+    asked(|engine: &Engine, _: &Caller| {
+        let command = GraphCommand::Export { at: None };
+        Ok(engine.execute(Command::Graph(command))?)
+    })
 }
 
 fn task(arguments: Task) -> Work {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry};
-use backout_model::{Digest, Event, KEY_MS_MIN, Lsn, Retention};
+use backout_model::{Digest, Event, KEY_MS_MIN, Lsn, Record, Retention};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::rows::{digest, lsn_from_sql, lsn_to_sql};
@@ -161,12 +161,13 @@ impl Store {
         let (mut last, mut count) = (from, 0);
         loop {
             let page = self.records_after(last, PAGE)?;
-            for record in &page {
+            let end = page.last().map_or(last, |record| record.lsn);
+            let bodies = self.bodies(last, end)?;
+            for (record, body) in page.iter().zip(&bodies) {
                 if up_to.is_some_and(|up_to| record.lsn > up_to) {
                     return Ok(count);
                 }
-                serde_json::to_writer(&mut *out, record).map_err(|e| failed(e.into()))?;
-                out.write_all(b"\n").map_err(failed)?;
+                write_line(record, body, out).map_err(failed)?;
                 count += 1;
                 last = record.lsn;
             }
@@ -175,6 +176,37 @@ impl Store {
             }
         }
     }
+
+    /// Gives the events of records as they are stored.
+    fn bodies(&self, after: Lsn, up_to: Lsn) -> Result<Vec<Vec<u8>>, StorageError> {
+        self.read(|transaction| {
+            let named = |error| self.named(error);
+            let mut statement = transaction
+                .prepare_cached("SELECT body FROM record WHERE lsn > ?1 AND lsn <= ?2 ORDER BY lsn")
+                .map_err(named)?;
+            let places = params![lsn_to_sql(after), lsn_to_sql(up_to)];
+            let rows = statement
+                .query_map(places, |row| row.get::<_, Vec<u8>>(0))
+                .map_err(named)?;
+            rows.collect::<Result<_, _>>().map_err(named)
+        })
+    }
+}
+
+/// Writes a record with its event as it is stored: its hash is that of these very bytes, so that anybody can compute the chain.
+fn write_line(record: &Record, body: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    let inside = body
+        .strip_prefix(b"{")
+        .and_then(|body| body.strip_suffix(b"}"));
+    let Some(inside) = inside else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a record is no object",
+        ));
+    };
+    write!(out, "{{\"lsn\":{},\"at\":{},", record.lsn, record.at.0)?;
+    out.write_all(inside)?;
+    writeln!(out, ",\"hash\":\"{}\"}}", record.hash)
 }
 
 enum AuditError {

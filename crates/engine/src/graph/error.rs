@@ -1,0 +1,39 @@
+//! Why the graph was not updated, and why evidence could not be made or believed.
+
+use std::io;
+use std::path::PathBuf;
+
+use backout_model::{Digest, Lsn};
+use backout_mplp::Refusal;
+
+/// Says what is in the way.
+#[derive(Debug, thiserror::Error)]
+pub enum GraphError {
+    /// What was given is no document of a graph.
+    #[error("the graph's file cannot be read")]
+    Unreadable(#[source] serde_json::Error),
+    /// The update was refused. Nothing was changed.
+    #[error("the graph was not updated: {0}")]
+    Refused(Box<Refusal>),
+    /// What was brought back is not what was there.
+    #[error("the graph is not what it was after record {place}")]
+    NotAsThen {
+        /// The place.
+        place: Lsn,
+        /// What it is.
+        found: Digest,
+        /// What it was.
+        wanted: Digest,
+    },
+    /// A file of a pack could not be written or read.
+    #[error("cannot {action} `{}`", path.display())]
+    Pack {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+}

@@ -1,0 +1,81 @@
+//! Reports of updates of the graph that were refused, and of evidence.
+
+use backout_mplp::Refusal;
+
+use super::{Call, Report};
+use crate::GraphError;
+
+/// How many mistakes are told.
+const TOLD_MAX: usize = 8;
+
+/// Says what happened, why, and what to do.
+pub(super) fn report(error: &GraphError) -> Report {
+    match error {
+        GraphError::Unreadable(cause) => Report::usage("the graph's file cannot be read")
+            .because(cause)
+            .next_call(
+                "see what such a file looks like with {}",
+                [Call::of("graph export")],
+            ),
+        GraphError::Refused(refusal) => refused(refusal),
+        GraphError::NotAsThen { place, .. } => {
+            Report::broken(format!("the graph is not what it was after record {place}"))
+                .because("what was noted and what was there have other digests")
+                .next_call("look at it with {}", [Call::of("graph show")])
+                .next_call("check the store with {}", [Call::of("verify")])
+        }
+        GraphError::Pack {
+            action,
+            path,
+            source,
+        } => Report::refused(format!("could not {action} `{}`", path.display()))
+            .because(source)
+            .next("name a directory that is not there yet to write to, or one with a whole pack to read"),
+    }
+}
+
+fn refused(refusal: &Refusal) -> Report {
+    let report = Report::refused("the graph was not updated");
+    match refusal {
+        Refusal::Invalid { flaws, .. } => {
+            let mut report = report.because(refusal);
+            for flaw in flaws.iter().take(TOLD_MAX) {
+                report = report.because(flaw);
+            }
+            report.next("put the object right and try again")
+        }
+        Refusal::Violated(written) => {
+            let mut report = report.because(refusal);
+            let broken = written.iter().flat_map(|node| {
+                let broken = node.violations.iter();
+                broken.map(|it| format!("{} {}: {} {}", node.kind, node.id, it.invariant, it.why))
+            });
+            for line in broken.take(TOLD_MAX) {
+                report = report.because(line);
+            }
+            report
+                .next("declare what it is bound to first, or in the same update")
+                .next_call("see what is there with {}", [Call::of("graph show")])
+        }
+        Refusal::Conflict { .. } | Refusal::Unsaid { .. } => report.because(refusal).next_call(
+            "see what is there now with {}, and say which version you follow",
+            [Call::of("graph export")],
+        ),
+        Refusal::Terminal { .. } => report
+            .because(refusal)
+            .next("make a new node; a rollback brings an old state back as a new version"),
+        Refusal::ForeignEdge { .. } => report
+            .because(refusal)
+            .next("change the object that says so; edges follow from objects, but for PRODUCES"),
+        Refusal::NoNode
+        | Refusal::Duplicate { .. }
+        | Refusal::KindChanged { .. }
+        | Refusal::Unknown { .. }
+        | Refusal::Cycle { .. }
+        | Refusal::ForeignStep { .. }
+        | Refusal::Dangling { .. }
+        | Refusal::TooLarge => report
+            .because(refusal)
+            .next_call("see what is there with {}", [Call::of("graph show")]),
+    }
+}
