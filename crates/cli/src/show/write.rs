@@ -83,6 +83,7 @@ pub(crate) fn finished(session: &mut Session, finished: &Finished, said: &str) {
         session
             .ui
             .done("nothing to do: everything is already as asked\n");
+        notes(session, finished);
         return;
     };
     let task = match (&finished.status, &session.task) {

@@ -23,6 +23,8 @@ pub(crate) struct Side {
     instead: Found,
     /// What it left when it last changed sides.
     left: Option<Seen>,
+    /// Where it was last brought again, by itself or with the others.
+    brought: Option<Lsn>,
     /// Whether somebody else changed it while the command ran.
     pub(crate) is_shared: bool,
     /// Whether nobody can tell any more: it was merged, or recovered in between.
@@ -154,6 +156,7 @@ impl Oracle {
             let (was, is) = (before.get(name).cloned(), after.get(name).cloned());
             let (other, left) = if is_in { (was, is) } else { (is, was) };
             let side = Side {
+                brought: None,
                 is_in,
                 other,
                 instead: Found::Nothing,
@@ -189,6 +192,7 @@ impl Oracle {
         for name in names {
             if let Some(is_in) = standing(root, operation, name) {
                 let side = known.names.entry(name.clone()).or_insert(Side {
+                    brought: None,
                     is_in,
                     other: None,
                     instead: Found::Nothing,
@@ -243,7 +247,7 @@ impl Oracle {
         let mut went = Vec::new();
         for &(index, ref name, is_in) in &flips {
             let known = &mut self.known[index];
-            known.place = operations[&known.id].place;
+            let place = operations[&known.id].place;
             let (id, side) = (known.id, known.names.get_mut(name).unwrap());
             let is_as_left = sim.get(name) == side.left.as_ref();
             // What nobody can foresee of one, nobody can of those below it.
@@ -259,6 +263,7 @@ impl Oracle {
                 ..may
             };
             flip(&mut sim, now, (id, name, side), is_in, may)?;
+            side.brought = is_in.then_some(place).or(side.brought);
             if known.has_move {
                 went.extend(found.into_iter().chain(sim.get(name).cloned()));
             }
@@ -319,10 +324,12 @@ impl Oracle {
                 }
             }
         }
-        flips.sort_by_key(|(index, _, is_in)| {
+        flips.sort_by_key(|(index, name, is_in)| {
             let known = &self.known[*index];
+            // Another part of it may have been brought again since.
+            let brought = known.names.get(name).and_then(|side| side.brought);
             match is_in {
-                false => (0, u64::MAX - known.place.0),
+                false => (0, u64::MAX - brought.unwrap_or(known.place).0),
                 true => (1, operations[&known.id].place.0),
             }
         });

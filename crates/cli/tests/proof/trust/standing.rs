@@ -299,6 +299,8 @@ fn names_of_one_file_that_go_and_come_one_by_one_stay_names_of_one_file() {
         assert!(now == after, "{}", now.difference(&after));
         world.check_store();
     }
+    world.ok(&["undo", &newest(&world, "run")]);
+    world.ok(&["redo"]);
     to_and_fro(&world, &before);
 }
 
