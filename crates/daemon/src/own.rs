@@ -73,9 +73,9 @@ pub(crate) fn narrow(
         )
         | Command::Checkpoint(_)
         | Command::Prompts(_)
-        | Command::Status => {}
+        | Command::Status
         // Its role does not let it ask these (`roles`).
-        Command::Run(_)
+        | Command::Run(_)
         | Command::Try(_)
         | Command::Sandbox(_)
         | Command::Proposal(ProposalCommand::Approve { .. } | ProposalCommand::Reject { .. })
@@ -250,9 +250,9 @@ pub(crate) fn strip(caller: &Caller, mut reply: Reply) -> Reply {
         | Reply::WorkspacePlan(_)
         | Reply::WorkspaceDropped { .. }
         | Reply::Shown(_)
-        | Reply::Diff(_) => {}
+        | Reply::Diff(_)
         // Its role does not let an agent ask for these (`roles`).
-        Reply::Trial(_)
+        | Reply::Trial(_)
         | Reply::Trials { .. }
         | Reply::Discarded { .. }
         | Reply::Sandbox(_)

@@ -135,7 +135,16 @@ fn variables(failure: &Failure) -> Vec<(&'static str, String)> {
         OutcomeKind::Failed { why } | OutcomeKind::Conflict { why } => {
             Some((it.target.to_string(), why.clone()))
         }
-        _ => None,
+        OutcomeKind::Restored
+        | OutcomeKind::Compensated
+        | OutcomeKind::Merged
+        | OutcomeKind::Overwritten { .. }
+        | OutcomeKind::Incomplete { .. }
+        | OutcomeKind::Overtaken { .. }
+        | OutcomeKind::AlreadyGone
+        | OutcomeKind::Left { .. }
+        | OutcomeKind::Skipped { .. }
+        | OutcomeKind::InDoubt { .. } => None,
     });
     let (target, why) = failed.unwrap_or_default();
     let tried: Vec<&str> = failure.tried.iter().map(|it| it.rung.as_str()).collect();

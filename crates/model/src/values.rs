@@ -39,8 +39,8 @@ impl NewValue {
         Target::new(self.key.clone(), Reach::Node)
     }
 
-    fn state(&self, now: &Option<String>) -> State {
-        State::of(now, &self.before, &self.after)
+    fn state(&self, now: Option<&String>) -> State {
+        State::of(&now, &self.before.as_ref(), &self.after.as_ref())
     }
 }
 
@@ -90,7 +90,7 @@ impl NewValues {
     /// Tells where each target stands; `now` says what it is.
     pub fn examined(&self, now: impl Fn(&Key) -> Option<String>) -> Vec<Examined> {
         let examine = |(number, value): (usize, &NewValue)| {
-            let state = value.state(&now(&value.key));
+            let state = value.state(now(&value.key).as_ref());
             Examined {
                 goes: value.before.is_none(),
                 ..Examined::new(number, value.target(), state)
@@ -122,7 +122,10 @@ impl NewValues {
         let (mut back, mut outcomes) = (Vec::new(), Vec::new());
         for value in self.0.into_iter().filter(|it| how.means(&it.target())) {
             let now = now(&value.key);
-            let kind = match (value.state(&now).taken_back(how.on_conflict), guarantee) {
+            let kind = match (
+                value.state(now.as_ref()).taken_back(how.on_conflict),
+                guarantee,
+            ) {
                 (OutcomeKind::Restored, Guarantee::Compensating) => OutcomeKind::Compensated,
                 (kind, Guarantee::Exact | Guarantee::Compensating) => kind,
             };

@@ -205,14 +205,22 @@ fn asked(rule: &Rule, facts: &serde_json::Value) -> Result<Vec<String>, Finding>
 
 /// What conditions can ask about.
 fn facts(change: &StagedChange<'_>, files: &[Looked<'_>], extent: Extent) -> OperationFacts {
-    let all = |is: fn(&Looked<'_>) -> bool| !files.is_empty() && files.iter().all(is);
     let kind = match change.verb {
         Verb::Run => "run",
         Verb::Move => "move",
         Verb::Chmod | Verb::Chown => "attributes",
-        _ if all(|file| file.after.is_none()) => "remove",
-        _ if all(|file| file.before.is_none()) => "create",
-        _ => "write",
+        Verb::Write
+        | Verb::Edit
+        | Verb::Append
+        | Verb::Remove
+        | Verb::Copy
+        | Verb::Mkdir
+        | Verb::Link
+        | Verb::Restore
+        | Verb::Batch
+        | Verb::Undo
+        | Verb::Redo
+        | Verb::Recover => by_effect(files),
     };
     let text = |name: Option<String>| name.unwrap_or_default();
     OperationFacts {
@@ -227,6 +235,18 @@ fn facts(change: &StagedChange<'_>, files: &[Looked<'_>], extent: Extent) -> Ope
         shrunk: extent.shrunk,
         paths: files.iter().map(|file| file.path.to_string()).collect(),
         targets: change.targets.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Names the kind of a change by what becomes of its files.
+fn by_effect(files: &[Looked<'_>]) -> &'static str {
+    let all = |is: fn(&Looked<'_>) -> bool| !files.is_empty() && files.iter().all(is);
+    if all(|file| file.after.is_none()) {
+        "remove"
+    } else if all(|file| file.before.is_none()) {
+        "create"
+    } else {
+        "write"
     }
 }
 

@@ -19,7 +19,7 @@ pub trait Request: Any + fmt::Debug + Send + Sync {
     /// Says it in one line for people.
     fn summary(&self) -> String;
 
-    /// Writes it down in the driver's own words, for [`Driver::read_request`] to read; an error if only this process can
+    /// Writes it down in the driver's own words, for [`Driver::read_request`](super::Driver::read_request) to read; an error if only this process can
     /// carry it out.
     fn as_text(&self) -> Result<JsonText, DriverError>;
 }

@@ -1,8 +1,10 @@
 //! What a driver, a fault, a depot and what is staged answer if they say nothing else, and what is said of them.
 
+use std::error::Error as _;
+
 use super::*;
-use crate::TargetOutcome;
-use crate::ports::{BadRecipe, Depots, NewContent};
+use crate::ports::{BadRecipe, Depots, NewContent, OnConflict};
+use crate::{OutcomeKind, Slot, TargetOutcome, TargetPath, Verb};
 
 /// The fault of a driver that knows nothing.
 #[derive(Debug, thiserror::Error)]

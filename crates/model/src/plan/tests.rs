@@ -4,7 +4,8 @@
 mod redone;
 
 use super::*;
-use crate::{Decision, Dependency, Owner, Timestamp, Traits, choose};
+use crate::touched::Touched;
+use crate::{Decision, Dependency, Owner, Timestamp, Traits, Verb, choose};
 
 /// Builds a history from lines such as `3 committed on=1,2 task=t`.
 fn history(lines: &str) -> History {
