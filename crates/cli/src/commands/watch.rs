@@ -79,7 +79,7 @@ fn watch(
             blind.clone_from(&round.blind);
             if let Some(why) = &blind {
                 session.ui.note(&format!(
-                    "some changes are only seen once in an interval: {why}\n"
+                    "some changes are only seen once in an interval: {why}"
                 ));
             }
         }
@@ -124,7 +124,7 @@ fn tell_began(session: &mut Session, round: &Round) {
         return;
     }
     session.ui.note(&format!(
-        "watching {} recorded targets in {} directories\n",
+        "watching {} recorded targets in {} directories",
         round.targets, round.directories
     ));
 }

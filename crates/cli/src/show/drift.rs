@@ -38,21 +38,21 @@ pub(super) fn list(session: &mut Session, report: &DriftReport) {
     if report.deferred > 0 {
         let names = counted(report.deferred as u64, "name");
         session.ui.note(&format!(
-            "{names} may be the work of a command that is under way\n"
+            "{names} may be the work of a command that is under way"
         ));
     }
     for it in &report.unanswered {
         let why = session.here.shorten(&printable(&it.why));
         let short = it.operation.short();
-        session.ui.note(&format!(
-            "what {short} wrote could not be looked at: {why}\n"
-        ));
+        session
+            .ui
+            .note(&format!("what {short} wrote could not be looked at: {why}"));
     }
     if !report.ignored.is_empty() {
         let patterns: Vec<String> = report.ignored.iter().map(|it| printable(it)).collect();
         session
             .ui
-            .note(&format!("left alone: {}\n", patterns.join(", ")));
+            .note(&format!("left alone: {}", patterns.join(", ")));
     }
 }
 
@@ -178,7 +178,7 @@ pub(super) fn decided(session: &mut Session, decided: &DriftDecided) {
     session.ui.done(&text);
     for note in &decided.notes {
         let note = session.here.shorten(&printable(note));
-        session.ui.note(&format!("{note}\n"));
+        session.ui.note(&format!("{note}"));
     }
 }
 

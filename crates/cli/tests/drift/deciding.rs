@@ -105,7 +105,7 @@ fn keys_and_rows_are_restored_by_their_drivers() {
     let said = world.run(&["drift", "accept", "app.toml:server.port"]);
     let said = crate::world::texts(&said);
     assert!(
-        said.1.contains("is accepted as long as it stays so"),
+        said.1.contains("app.toml:server.port` is accepted as long as it stays so; an undo of what was recorded will find it changed"),
         "{said:?}"
     );
     assert_eq!(world.sweep(), []);
@@ -136,7 +136,9 @@ fn an_agent_reads_drift_and_does_not_decide() {
     for act in ["accept", "restore", "merge", "ignore"] {
         let said = world.refuses(&["--agent", "bob", "drift", act, "a"]);
         assert!(
-            said.contains("an agent may read drift, and a person decides about it"),
+            said.contains("nothing was done about the drift")
+                && said.contains("an agent may read drift, and a person decides about it")
+                && said.contains("read it with `backout drift`"),
             "{said}"
         );
     }
@@ -155,15 +157,27 @@ fn a_pattern_is_left_alone_until_somebody_looks_at_it_again() {
     world.put("b", "2");
     assert_eq!(world.sweep().len(), 2);
     let said = world.does(&["drift", "ignore", "**/*.log"]);
-    assert!(said.contains("is left alone"), "{said}");
+    let pattern = format!("{}/**/*.log", world.root.display());
+    assert_eq!(
+        said.lines().last(),
+        Some(format!("what {pattern} matches is left alone").as_str())
+    );
+    assert!(
+        said.contains(&format!("a.log  left alone by {pattern}")),
+        "{said}"
+    );
     assert_eq!(world.sweep().len(), 1);
     let listed = world.run(&["drift"]);
     assert!(crate::world::texts(&listed).1.contains("left alone: "));
     let said = world.does(&["drift", "ignore", "--off", "**/*.log"]);
-    assert!(said.contains("is looked at again"), "{said}");
+    assert_eq!(said, format!("what {pattern} matches is looked at again\n"));
     assert_eq!(world.sweep().len(), 2);
     let said = world.refuses(&["drift", "ignore", "--off", "**/*.log"]);
     assert!(said.contains("no such pattern was given"), "{said}");
+    assert!(
+        said.contains("list the patterns with `backout drift`"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -198,6 +198,7 @@ fn every_reply_is_as_the_schema_says() {
     deciding(&mut judge);
     checking(&mut judge);
     failing(&mut judge);
+    drifting(&mut judge);
     rolling_out(&mut judge);
     asking_servers(&mut judge);
     in_databases(&mut judge);
@@ -320,6 +321,21 @@ fn taking_back(judge: &mut Judge) {
     let ran = judge.run(&world, "undo f2 f3 --partial");
     judge.reply(&ran.out, "undone");
     judge.error(&ran, "partial");
+}
+
+/// What others changed, and what is decided about it.
+fn drifting(judge: &mut Judge) {
+    let world = World::new();
+    judge.replies(&world, "write a.txt --text one", "finished");
+    world.put("a.txt", "two");
+    judge.replies(&world, "drift", "drift");
+    // It is found, so the exit code says that too.
+    world.cli(["watch", "--once"]);
+    judge.replies(&world, "drift --all", "drift");
+    judge.replies(&world, "drift accept a.txt", "drift-decided");
+    judge.replies(&world, "drift ignore *.log", "drift-decided");
+    judge.replies(&world, "drift --all", "drift");
+    judge.replies(&world, "watch --once", "drift");
 }
 
 fn failing(judge: &mut Judge) {
