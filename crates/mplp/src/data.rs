@@ -54,6 +54,10 @@ pub(crate) const INVARIANTS: &[File] = files![
 ];
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests look at the files themselves"
+)]
 mod tests {
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};

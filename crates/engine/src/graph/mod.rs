@@ -273,9 +273,8 @@ impl Engine {
     }
 
     fn lease_graph(&self) -> Result<crate::lease::HeldLease<'_>, EngineError> {
-        let key = match Key::in_space(SPACE, &["project"]) {
-            Ok(key) => key,
-            Err(_) => unreachable!("the name is not empty"),
+        let Ok(key) = Key::in_space(SPACE, &["project"]) else {
+            unreachable!("the name is not empty");
         };
         self.lease(&[Target::new(key, Reach::Tree)], &[])
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     FORMAT, GRAPH, JOURNAL, Listed, MANIFEST, Manifest, PackFile, SUMS, TIMELINE, TRACE, VERSION,
-    lines, pretty, sum,
+    lines, pretty, sum, sum_line,
 };
 use crate::Kind;
 use crate::schema::check;
@@ -143,10 +143,10 @@ fn check_sums(files: &BTreeMap<String, Vec<u8>>, manifest: &Manifest) -> Vec<Evi
             }
             Some(_) => {}
         }
-        sums.push_str(&format!("{sha256}  {path}\n"));
+        sums.push_str(&sum_line(sha256, path));
     }
     let own = files.get(MANIFEST).map(|bytes| sum(bytes));
-    sums.push_str(&format!("{}  {MANIFEST}\n", own.unwrap_or_default()));
+    sums.push_str(&sum_line(&own.unwrap_or_default(), MANIFEST));
     match files.get(SUMS) {
         None => flaws.push(EvidenceFlaw::Missing(SUMS.to_owned())),
         Some(found) if *found != sums.as_bytes() => {

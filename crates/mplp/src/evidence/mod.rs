@@ -156,10 +156,10 @@ impl Pack {
             files: files.iter().map(listed).collect(),
         };
         files.push(pretty(MANIFEST, &json!(manifest)));
-        let sums: String = files
-            .iter()
-            .map(|file| format!("{}  {}\n", sum(&file.bytes), file.path))
-            .collect();
+        let mut sums = String::new();
+        for file in &files {
+            sums.push_str(&sum_line(&sum(&file.bytes), &file.path));
+        }
         files.push(PackFile {
             path: SUMS.to_owned(),
             bytes: sums.into_bytes(),
@@ -230,7 +230,18 @@ fn listed(file: &PackFile) -> Listed {
 
 fn sum(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(64);
+    for byte in digest {
+        let digit = |bits: u8| char::from_digit(u32::from(bits), 16).unwrap_or('0');
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 0xf));
+    }
+    text
+}
+
+/// Writes a line as `sha256sum` does.
+fn sum_line(sum: &str, path: &str) -> String {
+    format!("{sum}  {path}\n")
 }
 
 fn count(length: usize) -> u64 {

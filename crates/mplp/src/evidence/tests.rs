@@ -37,9 +37,9 @@ fn summed(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     );
     let mut sums = String::new();
     for listed in &manifest.files {
-        sums.push_str(&format!("{}  {}\n", listed.sha256, listed.path));
+        sums.push_str(&sum_line(&listed.sha256, &listed.path));
     }
-    sums.push_str(&format!("{}  {MANIFEST}\n", sum(&files[MANIFEST])));
+    sums.push_str(&sum_line(&sum(&files[MANIFEST]), MANIFEST));
     files.insert(SUMS.to_owned(), sums.into_bytes());
     files
 }

@@ -466,7 +466,7 @@ impl Graph {
     fn news(&self, written: &[Written]) -> Vec<GraphNote> {
         let mut notes = Vec::new();
         for node in written {
-            let noted = |violation: &Violation, standing| {
+            let told = |violation: &Violation, standing| {
                 GraphNote::Violated(Violated {
                     node: node.id.clone(),
                     kind: node.kind,
@@ -480,12 +480,12 @@ impl Graph {
                 let key = (node.id.clone(), violation.invariant.clone());
                 // Of a rule that is broken at several places the first is noted.
                 if broken.insert(&violation.invariant) && !self.open.contains_key(&key) {
-                    notes.push(noted(violation, ViolationStanding::Open));
+                    notes.push(told(violation, ViolationStanding::Open));
                 }
             }
             for open in self.open.values().filter(|open| open.node == node.id) {
                 if !broken.contains(open.violation.invariant.as_str()) {
-                    notes.push(noted(&open.violation, ViolationStanding::Resolved));
+                    notes.push(told(&open.violation, ViolationStanding::Resolved));
                 }
             }
         }

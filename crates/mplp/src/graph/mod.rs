@@ -133,14 +133,14 @@ impl Graph {
     pub(crate) fn take(&mut self, lsn: Lsn, note: GraphNote) {
         self.at = self.at.max(lsn);
         match note {
-            GraphNote::Node(node) => {
-                self.id.get_or_insert(node.graph);
+            GraphNote::Node(version) => {
+                self.id.get_or_insert(version.graph);
                 self.put(
-                    node.id,
+                    version.id,
                     Node {
-                        kind: node.kind,
-                        version: node.version,
-                        object: node.object.map(Arc::new),
+                        kind: version.kind,
+                        version: version.version,
+                        object: version.object.map(Arc::new),
                         lsn,
                     },
                 );

@@ -62,15 +62,15 @@ fn updated(graph: &Graph, changes: Vec<Change>) -> Graph {
     }
     assert_eq!(read.digest(), update.after.digest());
     assert_eq!(read.edges(), update.after.edges());
-    let nodes: i64 = update.notes.iter().map(node_delta).sum();
+    let grown: i64 = update.notes.iter().map(node_delta).sum();
     let length = |graph: &Graph| i64::try_from(graph.len()).unwrap();
-    assert_eq!(nodes, length(&read) - length(graph));
+    assert_eq!(grown, length(&read) - length(graph));
     read
 }
 
 fn node_delta(note: &GraphNote) -> i64 {
     match note {
-        GraphNote::Node(node) => node.node_delta,
+        GraphNote::Node(version) => version.node_delta,
         GraphNote::Produces(_) | GraphNote::Violated(_) => 0,
     }
 }

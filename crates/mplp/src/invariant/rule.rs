@@ -41,7 +41,7 @@ pub enum Rule {
         /// What it must be for the rule to hold.
         is: String,
         /// The rule.
-        then: Box<Rule>,
+        then: Box<Self>,
     },
     /// Something is found at this way, and is not null. The way is in the rule.
     Found(String),

@@ -3,7 +3,7 @@
 use backout_model::{Event, Intent, OperationId, Record, Verb};
 use serde_json::{Value, json};
 
-use super::{Known, Teller, Told, files, rollback};
+use super::{Known, Teller, Told, files, rollback, set};
 use crate::uuid::uuid_of;
 
 impl Teller<'_> {
@@ -58,6 +58,13 @@ impl Teller<'_> {
                 let payload = json!({"operation": id.to_string()});
                 self.execution(record, "operation.committed", *id, "completed", payload);
             }
+            other => self.ended(record, other),
+        }
+    }
+
+    /// How operations end, and how they are taken back.
+    fn ended(&mut self, record: &Record, event: &Event) {
+        match event {
             Event::Abort { id, why, .. } => {
                 let payload = json!({"operation": id.to_string(), "why": why});
                 self.execution(record, "operation.aborted", *id, "failed", payload);
@@ -91,10 +98,10 @@ impl Teller<'_> {
     fn rest(&mut self, record: &Record, event: &Event) {
         match event {
             Event::TaskBegin { task, .. } => {
-                self.stage(record, "task.begun", task.as_str(), "running")
+                self.stage(record, "task.begun", task.as_str(), "running");
             }
             Event::TaskCommit { task } => {
-                self.stage(record, "task.committed", task.as_str(), "completed")
+                self.stage(record, "task.committed", task.as_str(), "completed");
             }
             Event::TaskRollback { task, .. } => {
                 self.task_rolled_back(record, task);
@@ -117,7 +124,7 @@ impl Teller<'_> {
             }
             Event::Noted(note) => self.note(record, note),
             Event::RolloutBegun(plan) => {
-                self.stage(record, "rollout.begun", plan.task.as_str(), "running")
+                self.stage(record, "rollout.begun", plan.task.as_str(), "running");
             }
             Event::RolloutAt { id, mark, .. } => {
                 let stage = json!({"rollout": id.to_string(), "mark": mark});
@@ -232,7 +239,7 @@ impl Teller<'_> {
             "status": status,
         });
         if let Some(agent) = known.and_then(|known| known.agent.as_ref()) {
-            fields["executor_role"] = json!(agent);
+            set(&mut fields, "executor_role", json!(agent));
         }
         self.say(
             record,

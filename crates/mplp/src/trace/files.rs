@@ -3,6 +3,7 @@
 use backout_model::{Captured, DriverName, Intent, Recipe, Target, Timestamp, Verb};
 use serde_json::{Value, json};
 
+use super::set;
 use crate::moment::moment;
 use crate::uuid::uuid_of;
 
@@ -47,7 +48,7 @@ fn changed(change: &Value, at: Timestamp) -> Option<Value> {
     match text("change")? {
         "move" => {
             let mut renamed = event(text("to")?, "renamed", at);
-            renamed["previous_path"] = json!(text("from")?);
+            set(&mut renamed, "previous_path", json!(text("from")?));
             Some(renamed)
         }
         "set" => {
@@ -84,7 +85,7 @@ pub(super) fn of_command(captured: &Captured, summary: &str, at: Timestamp) -> V
         "output_summary": summary,
     });
     if let Some(code) = captured.end.exit_code {
-        event["exit_code"] = json!(code);
+        set(&mut event, "exit_code", json!(code));
     }
     event
 }

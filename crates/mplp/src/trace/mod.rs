@@ -203,7 +203,11 @@ impl<'a> Teller<'a> {
             "span_id": self.segments.root(),
             "context_id": self.about.context,
         });
-        root["attributes"] = json!({"project_id": self.about.project});
+        set(
+            &mut root,
+            "attributes",
+            json!({"project_id": self.about.project}),
+        );
         let mut trace = json!({
             "meta": {"protocol_version": "1.0.0", "schema_version": "2.0.0", "created_by": "backout"},
             "trace_id": self.trace,
@@ -214,15 +218,22 @@ impl<'a> Teller<'a> {
             "events": self.in_trace,
         });
         if let Some(plan) = &self.about.plan {
-            trace["plan_id"] = json!(plan);
+            set(&mut trace, "plan_id", json!(plan));
         }
         if let Some(first) = self.first {
-            trace["started_at"] = json!(first);
+            set(&mut trace, "started_at", json!(first));
         }
         Story {
             timeline: self.timeline,
             trace,
         }
+    }
+}
+
+/// Gives an object a property.
+fn set(object: &mut Value, key: &str, value: Value) {
+    if let Value::Object(map) = object {
+        map.insert(key.to_owned(), value);
     }
 }
 

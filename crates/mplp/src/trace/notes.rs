@@ -37,23 +37,17 @@ impl Teller<'_> {
             return;
         };
         let (graph, update, nodes, edges, payload) = match read {
-            GraphNote::Node(node) => {
-                let update = match (&node.object, node.version) {
+            GraphNote::Node(it) => {
+                let update = match (&it.object, it.version) {
                     (None, _) => "node_delete",
                     (Some(_), 1) => "node_add",
                     (Some(_), _) => "node_update",
                 };
                 let payload = json!({
-                    "node_id": node.id, "kind": node.kind, "version": node.version,
-                    "restores": node.restores, "agent": agent(note), "task": task(note),
+                    "node_id": it.id, "kind": it.kind, "version": it.version,
+                    "restores": it.restores, "agent": agent(note), "task": task(note),
                 });
-                (
-                    node.graph,
-                    update,
-                    node.node_delta,
-                    node.edge_delta,
-                    payload,
-                )
+                (it.graph, update, it.node_delta, it.edge_delta, payload)
             }
             GraphNote::Produces(edges) => {
                 let payload = json!({
@@ -103,12 +97,11 @@ impl Teller<'_> {
         };
         let standing = note.body.get("standing").and_then(word);
         let status = match standing.as_deref() {
-            Some("open" | "running" | "begun") => "running",
+            Some("open" | "running" | "begun") | None => "running",
             Some("done" | "ended" | "completed") => "completed",
             Some("skipped") => "skipped",
             Some("pending") => "pending",
             Some(_) => "failed",
-            None => "running",
         };
         let name = note.body.get("stage").and_then(Value::as_str);
         let name = name.unwrap_or(&note.subject);

@@ -6,7 +6,7 @@ use backout_model::compensation::{CompensationAction, CompensationStatus};
 use backout_model::{Intent, OperationId, Record, TargetOutcome, TaskId, Trigger, Verb};
 use serde_json::{Value, json};
 
-use super::{Known, Teller, Told};
+use super::{Known, Teller, Told, set};
 use crate::uuid::uuid_of;
 
 /// An act that takes something back, until all of it has come to something.
@@ -123,8 +123,12 @@ impl Teller<'_> {
         action: &CompensationAction,
     ) {
         let mut payload = json!(action);
-        payload["rollback_id"] = json!(uuid_of("operation", &act.to_string()));
-        payload["operation"] = json!(undone.to_string());
+        set(
+            &mut payload,
+            "rollback_id",
+            json!(uuid_of("operation", &act.to_string())),
+        );
+        set(&mut payload, "operation", json!(undone.to_string()));
         let told = Told::of("rollback.action", "compensation_plan", payload);
         self.say(record, told);
     }

@@ -3,6 +3,7 @@
 use backout_model::Timestamp;
 use serde_json::{Value, json};
 
+use super::set;
 use crate::moment::moment;
 use crate::uuid::uuid_of;
 
@@ -116,10 +117,10 @@ impl Segments {
                 "started_at": segment.began,
             });
             if let Some(parent) = segment.parent {
-                json["parent_segment_id"] = json!(parent);
+                set(&mut json, "parent_segment_id", json!(parent));
             }
             if let Some(ended) = segment.ended {
-                json["finished_at"] = json!(ended);
+                set(&mut json, "finished_at", json!(ended));
             }
             json
         });

@@ -2,8 +2,9 @@
 
 use backout_model::compensation::CompensationStatus;
 use backout_model::{
-    ActPlan, Decision, Event, GENESIS, Intent, Note, OutcomeKind, Owner, Source, Strategy, Target,
-    TargetOutcome, TargetPath, TaskId, Timestamp, Topic, Trigger, TriggerKind, Verb,
+    ActPlan, Completion, Decision, Event, GENESIS, Intent, Note, OutcomeKind, Owner, Source,
+    Strategy, Target, TargetOutcome, TargetPath, TaskId, Timestamp, Topic, Trigger, TriggerKind,
+    Verb,
 };
 use serde_json::json;
 
@@ -110,12 +111,12 @@ pub(crate) fn rolled_back() -> Vec<Record> {
         boxed(intent(1, Verb::Write)),
         Event::Applied {
             id: id(1),
-            completion: Default::default(),
+            completion: Completion::default(),
         },
         boxed(intent(2, Verb::Edit)),
         Event::Applied {
             id: id(2),
-            completion: Default::default(),
+            completion: Completion::default(),
         },
         boxed(undo(10, 2)),
         Event::Undone {
@@ -248,6 +249,7 @@ fn asked_twice_the_story_is_the_same_and_grows_at_its_end_only() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story, told once")]
 fn notes_are_told_as_what_they_are_about() {
     let note = |topic, subject: &str, body| {
         Event::Noted(Box::new(Note {
