@@ -2,7 +2,7 @@
 
 use backout_engine::{
     Command, Context, Engine, EngineError, Filter, OperationRef, ProposalCommand, RedoWhat, Reply,
-    StatusReport, TaskCommand, UndoOptions, UndoWhat,
+    ResumeWhat, StageCommand, StageEnd, StatusReport, TaskCommand, UndoOptions, UndoWhat,
 };
 use backout_model::{AgentId, Operation, OperationId};
 
@@ -46,6 +46,32 @@ pub(crate) fn narrow(
             return Err(forbidden("it is not clear which task is meant")
                 .next("name the task")
                 .into());
+        }
+        Command::Resume(what) => {
+            let meant = what.task.as_ref().or(context.task.as_ref());
+            if let Some(task) = meant {
+                let found = engine.store().task(task).map_err(EngineError::from)?;
+                if found.is_some_and(|found| found.agent.as_ref() != Some(agent)) {
+                    return Err(forbidden("the task is another agent's").into());
+                }
+            }
+            return Ok(Command::Resume(ResumeWhat {
+                own_only: true,
+                ..what.clone()
+            }));
+        }
+        Command::Stage(StageCommand::End {
+            name,
+            failed: Some(end),
+        }) => {
+            let end = StageEnd {
+                own_only: true,
+                ..end.clone()
+            };
+            return Ok(Command::Stage(StageCommand::End {
+                name: name.clone(),
+                failed: Some(end),
+            }));
         }
         Command::Undo { what, options, .. } => {
             return narrow_undo(engine, agent, context, what, options)
@@ -214,6 +240,7 @@ pub(crate) fn strip(caller: &Caller, mut reply: Reply) -> Reply {
         }
         Reply::Tasks { tasks } => tasks.retain(|it| is_own(&it.agent)),
         Reply::Checkpoints { checkpoints } => checkpoints.retain(|it| is_own(&it.agent)),
+        Reply::Stages { stages } => stages.retain(|it| is_own(&it.agent)),
         Reply::Prompts { prompts } => prompts.retain(|it| it.prompt.agent == *agent),
         Reply::Log { operations } => operations.retain(|it| is_own(&it.agent)),
         Reply::Status(status) => strip_status(status, agent),

@@ -6,8 +6,8 @@ use backout_storage::{RefError, StorageError};
 
 use super::ErrorCode;
 use crate::{
-    DriftError, EngineError, GateError, LadderError, RolloutError, SandboxError, TrialError,
-    WorkspaceError,
+    DriftError, EngineError, GateError, LadderError, ResumeError, RolloutError, SandboxError,
+    StageError, TrialError, WorkspaceError,
 };
 
 /// Gives the word for what a driver could not do: its own, if it has one.
@@ -83,6 +83,8 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Sandbox(error) => sandbox(error),
         EngineError::Workspace(error) => workspace(error),
         EngineError::Rollout(error) => rollout(error),
+        EngineError::Resume(error) => resume(error),
+        EngineError::Stage(error) => stage(error),
         EngineError::Drift(error) => drift(error),
         EngineError::Io { .. } => ErrorCode::Io,
     }
@@ -156,6 +158,23 @@ const fn workspace(error: &WorkspaceError) -> ErrorCode {
         WorkspaceError::Others { .. } => ErrorCode::NeedsWord,
         WorkspaceError::Unreadable { .. } => ErrorCode::Broken,
         WorkspaceError::Nothing { .. } => ErrorCode::Nothing,
+    }
+}
+
+const fn resume(error: &ResumeError) -> ErrorCode {
+    match error {
+        ResumeError::TooLarge { .. } => ErrorCode::StateTooLarge,
+        ResumeError::NoCheckpoint { .. } => ErrorCode::NothingToResume,
+        ResumeError::Alive { .. } => ErrorCode::AgentAlive,
+        ResumeError::Unsettled { .. } => ErrorCode::TaskWaits,
+    }
+}
+
+const fn stage(error: &StageError) -> ErrorCode {
+    match error {
+        StageError::Nobodys { .. } => ErrorCode::Usage,
+        StageError::Open { .. } | StageError::Inner { .. } => ErrorCode::StageOpen,
+        StageError::NotOpen { .. } => ErrorCode::NoOpenStage,
     }
 }
 

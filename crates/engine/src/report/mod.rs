@@ -11,6 +11,7 @@ mod gate;
 mod ladder;
 mod plan;
 mod program;
+mod resume;
 mod rollout;
 mod sandbox;
 mod storage;
@@ -277,6 +278,8 @@ fn told(error: EngineError) -> Report {
         EngineError::Sandbox(error) => sandbox::report(&error),
         EngineError::Workspace(error) => workspace::report(error),
         EngineError::Rollout(error) => rollout::report(&error),
+        EngineError::Resume(error) => resume::resume(&error),
+        EngineError::Stage(error) => resume::stage(&error),
         EngineError::Drift(error) => drift::report(&error),
         EngineError::Io { action, source } => {
             Report::refused(format!("could not {action}")).because(source)
