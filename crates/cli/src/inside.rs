@@ -168,6 +168,8 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
         Subcommand::Failed(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Rollout(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Drift(args) => unless(args.only_looks(), DECIDES),
+        Subcommand::Resume(args) => unless(args.dry_run, DECIDES),
+        Subcommand::Stage(args) => unless(args.only_looks(), DECIDES),
         Subcommand::Watch(args) => unless(args.is_once(), "a watch outlives the command"),
         Subcommand::Graph(args) => unless(!args.restores(), DECIDES),
         Subcommand::Notice(_) | Subcommand::Approve(_) | Subcommand::Reject(_) => {

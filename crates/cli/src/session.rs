@@ -11,7 +11,9 @@ use backout_engine::{
     Call, Command, Context, Engine, EngineError, ErrorCode, Forebear, Reply, Report, Settings,
     SystemClock, Typed, UndoReport, WriteRequest,
 };
-use backout_gates::{Content, Hooks, Irreversible, Keeper, Paths, Watches, WaveProbe, Within};
+use backout_gates::{
+    Content, Hooks, Irreversible, Keeper, Paths, Watches, WaveProbe, Within, Written,
+};
 use backout_model::ports::{Clock as _, Progress};
 use backout_model::{AgentId, Digest, OperationId, Retention, Strategy, TaskId, Timestamp};
 use backout_storage::OperationRef;
@@ -176,6 +178,7 @@ impl Session {
                 .gates
                 .push(Arc::new(Within::new(&self.confined_to, &temporary)));
         }
+        settings.triggers = Some(Arc::new(Written::new(Arc::clone(&paths))));
         settings.escalation = Some(Arc::new(Hooks::new(paths)));
         settings.probe = Some(Arc::new(WaveProbe));
         settings.retention = self.retention.clone();

@@ -2,7 +2,7 @@
 
 use backout_engine::{
     Command, Context, Engine, EngineError, Filter, OperationRef, ProposalCommand, RedoWhat, Reply,
-    StatusReport, TaskCommand, UndoOptions, UndoWhat,
+    ResumeWhat, StageCommand, StageEnd, StatusReport, TaskCommand, UndoOptions, UndoWhat,
 };
 use backout_model::{AgentId, Operation, OperationId};
 
@@ -47,6 +47,32 @@ pub(crate) fn narrow(
                 .next("name the task")
                 .into());
         }
+        Command::Resume(what) => {
+            let meant = what.task.as_ref().or(context.task.as_ref());
+            if let Some(task) = meant {
+                let found = engine.store().task(task).map_err(EngineError::from)?;
+                if found.is_some_and(|found| found.agent.as_ref() != Some(agent)) {
+                    return Err(forbidden("the task is another agent's").into());
+                }
+            }
+            return Ok(Command::Resume(ResumeWhat {
+                own_only: true,
+                ..what.clone()
+            }));
+        }
+        Command::Stage(StageCommand::End {
+            name,
+            failed: Some(end),
+        }) => {
+            let end = StageEnd {
+                own_only: true,
+                ..end.clone()
+            };
+            return Ok(Command::Stage(StageCommand::End {
+                name: name.clone(),
+                failed: Some(end),
+            }));
+        }
         Command::Undo { what, options, .. } => {
             return narrow_undo(engine, agent, context, what, options)
                 .map(|options| with_options(command, options));
@@ -74,6 +100,10 @@ pub(crate) fn narrow(
         | Command::Checkpoint(_)
         | Command::Prompts(_)
         | Command::Status
+        | Command::Stage(_)
+        // What the project is, and what drifted, is everybody's to know.
+        | Command::Graph(_)
+        | Command::Drift(_)
         // Its role does not let it ask these (`roles`).
         | Command::Run(_)
         | Command::Try(_)
@@ -83,6 +113,7 @@ pub(crate) fn narrow(
         | Command::Failed(_)
         | Command::Recover(_)
         | Command::Verify
+        | Command::VerifyEvidence { .. }
         | Command::Gc { .. }
         | Command::Doctor { .. }
         | Command::Export { .. } => {}
@@ -234,6 +265,7 @@ pub(crate) fn strip(caller: &Caller, mut reply: Reply) -> Reply {
         }
         Reply::Tasks { tasks } => tasks.retain(|it| is_own(&it.agent)),
         Reply::Checkpoints { checkpoints } => checkpoints.retain(|it| is_own(&it.agent)),
+        Reply::Stages { stages } => stages.retain(|it| is_own(&it.agent)),
         Reply::Prompts { prompts } => prompts.retain(|it| it.prompt.agent == *agent),
         Reply::Log { operations } => operations.retain(|it| is_own(&it.agent)),
         Reply::Status(status) => strip_status(status, agent),
@@ -251,6 +283,11 @@ pub(crate) fn strip(caller: &Caller, mut reply: Reply) -> Reply {
         | Reply::WorkspaceDropped { .. }
         | Reply::Shown(_)
         | Reply::Diff(_)
+        | Reply::Graph(_)
+        | Reply::GraphDocument(_)
+        | Reply::GraphUpdated(_)
+        | Reply::GraphChecked(_)
+        | Reply::Drift(_)
         // Its role does not let an agent ask for these (`roles`).
         | Reply::Trial(_)
         | Reply::Trials { .. }
@@ -262,6 +299,8 @@ pub(crate) fn strip(caller: &Caller, mut reply: Reply) -> Reply {
         | Reply::SandboxPruned(_)
         | Reply::SandboxExported(_)
         | Reply::SandboxEnded { .. }
+        | Reply::DriftDecided(_)
+        | Reply::Evidence(_)
         | Reply::Rollout(_)
         | Reply::Rollouts { .. }
         | Reply::Failed { .. }

@@ -3,7 +3,7 @@
 
 use backout_engine::{
     CheckpointCommand, Command, FailedCommand, GraphCommand, ProposalCommand, Report,
-    RolloutCommand, SandboxCommand, TaskCommand, TryCommand,
+    RolloutCommand, SandboxCommand, StageCommand, TaskCommand, TryCommand,
 };
 
 use crate::caller::{Caller, Role, forbidden};
@@ -72,6 +72,20 @@ pub(crate) fn need(command: &Command) -> Need {
             CheckpointCommand::List => Need::Look,
             CheckpointCommand::Mark { .. } | CheckpointCommand::Keep { .. } => Need::Request,
             CheckpointCommand::Return(_) | CheckpointCommand::Drop { .. } => Need::Operate,
+        },
+        Command::Resume(what) => {
+            if what.is_dry_run {
+                Need::Look
+            } else {
+                Need::TakeBack
+            }
+        }
+        Command::Stage(command) => match command {
+            StageCommand::List => Need::Look,
+            StageCommand::Begin { .. } | StageCommand::End { failed: None, .. } => Need::Request,
+            StageCommand::End {
+                failed: Some(_), ..
+            } => Need::TakeBack,
         },
         Command::Log(_)
         | Command::Prompts(_)

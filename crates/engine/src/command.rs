@@ -11,8 +11,9 @@ use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DriftCommand, FailedCommand, GraphCommand, PromptFilter, ProposalCommand, RolloutCommand,
-    RunRequest, SandboxCommand, Selection, TryCommand, WorkspaceReturn, WriteRequest,
+    DriftCommand, FailedCommand, GraphCommand, MarkRequest, PromptFilter, ProposalCommand,
+    ResumeWhat, RolloutCommand, RunRequest, SandboxCommand, Selection, StageCommand, TryCommand,
+    WorkspaceReturn, WriteRequest,
 };
 
 /// Who asks, and in what connection.
@@ -104,6 +105,10 @@ pub enum Command {
     Task(TaskCommand),
     /// Mark a point to return to, or list the marks.
     Checkpoint(CheckpointCommand),
+    /// Go on where an agent was.
+    Resume(ResumeWhat),
+    /// Begin, end or list the stages of a pipeline.
+    Stage(StageCommand),
     /// List operations.
     Log(Filter),
     /// List what people asked agents, and what that did.
@@ -207,6 +212,18 @@ pub enum UndoWhat {
     Prompt(PromptId),
     /// Everything since a checkpoint.
     ToCheckpoint(CheckpointName),
+    /// Everything since a place in the journal.
+    ToPlace {
+        /// The place.
+        lsn: Lsn,
+        /// Only this task's work.
+        task: Option<TaskId>,
+        /// Only this agent's work.
+        agent: Option<AgentId>,
+        /// What stays although it came after.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        known: Vec<OperationId>,
+    },
 }
 
 /// What to bring back.
@@ -313,6 +330,9 @@ pub enum CheckpointCommand {
         name: Option<CheckpointName>,
         /// What the agent wants to find again.
         state: serde_json::Value,
+        /// What it says of itself, if it does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resume: Option<Box<MarkRequest>>,
     },
     /// Mark this point, and keep all that is in some directories.
     Keep {
@@ -322,6 +342,9 @@ pub enum CheckpointCommand {
         state: serde_json::Value,
         /// The directories.
         roots: Vec<TargetPath>,
+        /// What it says of itself, if it does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resume: Option<Box<MarkRequest>>,
     },
     /// Make the directories of a checkpoint what they were.
     Return(WorkspaceReturn),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use backout_files::{Commands, Directories, Drivers, Files};
 use backout_model::ports::{
-    Clock, Driver, Escalation, Gate, Ids, Probe, Progress, StorageError, Store, Watch,
+    Clock, Driver, Escalation, Gate, Ids, Probe, Progress, StorageError, Store, Triggers, Watch,
 };
 use backout_model::{DriverName, Effect, Ladder, OperationId, Retention, Timestamp};
 use backout_storage::Store as SqliteStore;
@@ -39,6 +39,8 @@ pub struct Settings {
     pub escalation: Option<Arc<dyn Escalation>>,
     /// What looks at the world between two waves of a rollout.
     pub probe: Option<Arc<dyn Probe>>,
+    /// What each kind of trigger does, and when a checkpoint is due; none takes everything back, and every tenth operation.
+    pub triggers: Option<Arc<dyn Triggers>>,
     /// Who is told how far long work is.
     pub progress: Option<Arc<dyn Progress>>,
 }
@@ -54,6 +56,7 @@ impl Settings {
             ladder: Ladder::default(),
             escalation: None,
             probe: None,
+            triggers: None,
             progress: None,
         }
     }
@@ -241,6 +244,8 @@ impl Engine {
             Command::Drift(command) => self.drift(command),
             Command::Task(command) => self.task(command),
             Command::Checkpoint(command) => self.checkpoint(command),
+            Command::Resume(what) => self.resume(&what).map(Box::new).map(Reply::Resumed),
+            Command::Stage(command) => self.look_after_stages(command),
             Command::Log(filter) => self
                 .log(&filter)
                 .map(|operations| Reply::Log { operations }),

@@ -12,8 +12,8 @@ use backout_model::{
 use backout_storage::{RefError, StorageError};
 
 use crate::{
-    DriftError, Forcing, GateError, GraphError, LadderError, PlanView, RefusedTarget, RolloutError,
-    SandboxError, TakeBack, TrialError, UndoReport, WorkspaceError,
+    DriftError, Forcing, GateError, GraphError, LadderError, PlanView, RefusedTarget, ResumeError,
+    RolloutError, SandboxError, StageError, TakeBack, TrialError, UndoReport, WorkspaceError,
 };
 
 /// Says why a command was not, or not wholly, carried out.
@@ -391,6 +391,12 @@ pub enum EngineError {
     /// A sandbox could not be made, found or used.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// An agent does not go on.
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
+    /// Something is wrong with a stage.
+    #[error(transparent)]
+    Stage(#[from] StageError),
     /// Directories could not be kept or brought back.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),

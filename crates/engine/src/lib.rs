@@ -31,11 +31,13 @@ mod repair;
 mod reply;
 mod report;
 mod restore;
+mod resume;
 mod rollout;
 mod run;
 mod sandbox;
 mod selection;
 mod sources;
+mod stage;
 mod strategy;
 mod taken_back;
 mod task;
@@ -81,6 +83,10 @@ pub use report::{
     Call, ErrorCode, Next, Report, Severity, Typed, advice, force_options, literal, quoted,
     redo_undone, word_options,
 };
+pub use resume::{
+    MarkRequest, Marked, NotDue, ResumeError, ResumeWhat, Resumed, Reverted, RevertedWhy,
+    SkippedCheckpoint, Stays, StaysWhy, redacted,
+};
 pub use rollout::{
     AlsoGone, ProposalNow, RolloutCommand, RolloutError, RolloutStart, RolloutView, StartStep,
     StepNow, StepView, WaveStanding, WaveView,
@@ -95,6 +101,7 @@ pub use sandbox::{
 };
 pub use selection::Selection;
 pub use sources::{RandomIds, SystemClock};
+pub use stage::{StageCommand, StageEnd, StageError, StageStanding, StageView};
 pub use trial::{
     TrialChangeView, TrialEnd, TrialError, TrialStanding, TrialTask, TrialView, TrialWhat,
     TryCommand,

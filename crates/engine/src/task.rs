@@ -3,14 +3,14 @@
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry};
 use backout_model::{
-    Checkpoint, CheckpointFiles, CheckpointName, Event, Lsn, OperationId, PlanError, Proposal,
-    Status, Task, TaskId, TaskStatus, Timestamp,
+    Checkpoint, CheckpointName, Event, OperationId, PlanError, Proposal, Status, Task, TaskId,
+    TaskStatus,
 };
 use backout_storage::Filter;
 
 use crate::{
-    CheckpointCommand, Context, Engine, EngineError, GateError, PlanView, Reply, TaskCommand,
-    UndoOptions, UndoReport, UndoWhat,
+    CheckpointCommand, Context, Engine, EngineError, GateError, Marked, PlanView, Reply,
+    TaskCommand, UndoOptions, UndoReport, UndoWhat, redacted,
 };
 
 /// Why a proposal of a task that ended is refused.
@@ -171,7 +171,8 @@ impl Engine {
             | UndoWhat::Operations(_)
             | UndoWhat::Paths { .. }
             | UndoWhat::Prompt(_)
-            | UndoWhat::ToCheckpoint(_) => Vec::new(),
+            | UndoWhat::ToCheckpoint(_)
+            | UndoWhat::ToPlace { .. } => Vec::new(),
         };
         let (mut report, left) = match self.undo(what, options) {
             // A task that wrote nothing ends all the same, and so does one of which what stays was accepted.
@@ -217,16 +218,31 @@ impl Engine {
 
     pub(crate) fn checkpoint(&self, command: CheckpointCommand) -> Result<Reply, EngineError> {
         match command {
-            CheckpointCommand::Mark { name, state } => {
-                self.mark(name, state).map(Reply::Checkpoint)
-            }
-            CheckpointCommand::Keep { name, state, roots } => self
-                .keep_workspace(name, state, &roots)
+            CheckpointCommand::Mark {
+                name,
+                state,
+                resume: None,
+            } => self.mark(name, state).map(Reply::Checkpoint),
+            CheckpointCommand::Mark {
+                name,
+                state,
+                resume: Some(request),
+            } => Ok(match self.mark_state(name, state, &request)? {
+                Marked::Taken(checkpoint) => Reply::Checkpoint(checkpoint),
+                Marked::NotDue(early) => Reply::CheckpointNotDue(early),
+            }),
+            CheckpointCommand::Keep {
+                name,
+                state,
+                roots,
+                resume,
+            } => self
+                .keep_workspace(name, state, &roots, resume.as_deref())
                 .map(|kept| Reply::WorkspaceKept(Box::new(kept))),
             CheckpointCommand::Return(back) => self.return_to_workspace(&back),
             CheckpointCommand::Drop { name } => self.drop_workspace(&name),
             CheckpointCommand::List => Ok(Reply::Checkpoints {
-                checkpoints: self.store.checkpoints()?,
+                checkpoints: self.store.checkpoints()?.iter().map(redacted).collect(),
             }),
         }
     }
@@ -237,7 +253,7 @@ impl Engine {
         name_given: Option<CheckpointName>,
         state: serde_json::Value,
     ) -> Result<Checkpoint, EngineError> {
-        self.mark_with(self.name_of_mark(name_given)?, state, None)
+        self.mark_with(self.name_of_mark(name_given)?, state, None, None)
     }
 
     /// Gives the name of a new checkpoint. One of another agent or task keeps its name.
@@ -260,32 +276,6 @@ impl Engine {
             }
             Some(_) | None => Ok(name),
         }
-    }
-
-    /// Marks this point of the journal under a name that is free, with directories that were kept.
-    pub(crate) fn mark_with(
-        &self,
-        name: CheckpointName,
-        state: serde_json::Value,
-        files: Option<CheckpointFiles>,
-    ) -> Result<Checkpoint, EngineError> {
-        let Context { agent, task, .. } = self.context.clone();
-        let checkpoint = Checkpoint {
-            name,
-            lsn: Lsn(0),
-            at: Timestamp(0),
-            agent,
-            task,
-            state,
-            files,
-        };
-        let entry = Entry::of(vec![Event::Checkpoint(checkpoint.clone())]);
-        let lsn = self.store.append(&entry, Durability::Power)?;
-        Ok(Checkpoint {
-            lsn,
-            at: self.now(),
-            ..checkpoint
-        })
     }
 
     fn named_or_only(&self, id: Option<TaskId>) -> Result<TaskId, EngineError> {

@@ -5,6 +5,7 @@
 //! - [`Watches`] looks at the world after a write, and has services reload.
 //! - [`Within`] keeps an agent in the directories that it was given.
 //! - [`Hooks`] are called when an undo failed.
+//! - [`Written`] tells what becomes of a stage that failed, and of what a dead agent left.
 //! - A gate looks and changes nothing. A rule that cannot be read refuses: it must not mean that there is none.
 //!
 //! Not here: what a gate is (`model::ports::Gate`), what becomes of a proposal (`engine`). Design: `docs/design/gates.md`,
@@ -24,6 +25,7 @@ mod probe;
 mod program;
 mod rules;
 mod told;
+mod triggers;
 mod watch;
 mod ways;
 mod within;
@@ -38,5 +40,6 @@ pub use probe::WaveProbe;
 pub use rules::Mistake;
 pub use rules::schema::schema;
 pub use told::{CheckedFile, Holds, STARTER};
+pub use triggers::Written;
 pub use watch::Watches;
 pub use within::Within;

@@ -1,5 +1,7 @@
 //! What each tool takes. The doc comments are what a model reads.
 
+use std::collections::BTreeMap;
+
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::Value;
@@ -207,6 +209,67 @@ pub(crate) struct Checkpoint {
     /// Keep everything in these directories, whoever writes there.
     #[serde(default)]
     pub(crate) keep: Vec<String>,
+    /// How many steps of your plan are done.
+    #[serde(default)]
+    pub(crate) step: Option<u32>,
+    /// How many steps your plan has.
+    #[serde(default)]
+    pub(crate) steps: Option<u32>,
+    /// What you decided on the way, the first first.
+    #[serde(default)]
+    pub(crate) decisions: Vec<String>,
+    /// What you have to know when you go on, in words.
+    #[serde(default)]
+    pub(crate) summary: Option<String>,
+    /// Variables that you have changed; null for one that you took away.
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, Option<String>>,
+    /// Only if so many operations were done since the last checkpoint.
+    #[serde(default)]
+    pub(crate) every: Option<u32>,
+    /// The task that it belongs to.
+    #[serde(default)]
+    pub(crate) task: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Resume {
+    /// The task; by default your only open one that has a checkpoint.
+    #[serde(default)]
+    pub(crate) task: Option<String>,
+    /// Go on from this checkpoint; by default from the newest good one.
+    #[serde(default)]
+    pub(crate) checkpoint: Option<String>,
+    /// Only say what would happen.
+    #[serde(default)]
+    pub(crate) preview: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Stage {
+    /// What to do.
+    pub(crate) act: StageAct,
+    /// Its name.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// The task that it is part of.
+    #[serde(default)]
+    pub(crate) task: Option<String>,
+    /// When it is ended: whether it failed.
+    #[serde(default)]
+    pub(crate) failed: bool,
+    /// Why it failed, in words.
+    #[serde(default)]
+    pub(crate) why: Option<String>,
+}
+
+/// What to do with a stage.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StageAct {
+    Begin,
+    End,
+    List,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

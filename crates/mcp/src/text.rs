@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use backout_engine::{
-    DiffChange, DiffFile, ErrorCode, Finished, PlanView, Reply, Report, RunReport, Shown, TakeBack,
-    TargetState, TrialView, UndoReport,
+    DiffChange, DiffFile, ErrorCode, Finished, PlanView, Reply, Report, Resumed, RunReport, Shown,
+    TakeBack, TargetState, TrialView, UndoReport, redacted,
 };
 use backout_model::{Operation, OperationId, OutcomeKind, Status};
 
@@ -50,6 +50,18 @@ pub(crate) fn reply(reply: &Reply) -> String {
             "Checkpoint {} is marked. The tool `undo` with `checkpoint` takes back what you do from here on.\n",
             it.name
         ),
+        Reply::CheckpointNotDue(it) => format!(
+            "No checkpoint is due: {} of {} operations since the last one.\n",
+            it.operations, it.every
+        ),
+        Reply::Resumed(it) => resumed(it),
+        Reply::Stage(it) => format!("Stage {} is {}.\n", it.stage, it.standing.as_str()),
+        Reply::Stages { stages } => {
+            let lines = stages
+                .iter()
+                .map(|it| format!("{}  {}", it.stage, it.standing.as_str()));
+            listed("You have no stages.\n", lines)
+        }
         Reply::WorkspaceKept(it) => {
             let name = it
                 .checkpoint
@@ -491,4 +503,66 @@ fn notes(text: &mut String, notes: impl Iterator<Item = String>) {
     for note in notes {
         let _written = writeln!(text, "Note: {note}");
     }
+}
+
+/// Says where to go on; secrets are left out, the state itself is in the data.
+fn resumed(it: &Resumed) -> String {
+    let checkpoint = redacted(&it.checkpoint);
+    let mut text = match it.next_step {
+        Some(step) => format!(
+            "Go on at step {step}, from checkpoint {}.\n",
+            checkpoint.name
+        ),
+        None => format!("Go on from checkpoint {}.\n", checkpoint.name),
+    };
+    if let Some(point) = &checkpoint.resume {
+        notes(&mut text, point.summary.iter().cloned());
+        notes(
+            &mut text,
+            point.decisions.iter().map(|it| format!("decided: {it}")),
+        );
+    }
+    if !checkpoint.state.is_null() {
+        notes(
+            &mut text,
+            std::iter::once(format!("state: {}", checkpoint.state)),
+        );
+    }
+    let word = if it.is_dry_run {
+        "would be taken back"
+    } else {
+        "was taken back"
+    };
+    notes(
+        &mut text,
+        it.reverted.iter().map(|it| {
+            format!(
+                "{} ({}) {word}: {}",
+                it.id.short(),
+                it.summary,
+                it.why.as_words()
+            )
+        }),
+    );
+    notes(
+        &mut text,
+        it.stays.iter().map(|it| {
+            format!(
+                "{} ({}) stays: {}",
+                it.id.short(),
+                it.summary,
+                it.why.as_words()
+            )
+        }),
+    );
+    notes(
+        &mut text,
+        it.skipped.iter().map(|it| {
+            format!(
+                "the checkpoint of record {} was skipped: {}",
+                it.lsn, it.why
+            )
+        }),
+    );
+    text
 }

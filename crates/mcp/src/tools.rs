@@ -7,8 +7,8 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::Value;
 
 use crate::arguments::{
-    Checkpoint, Declare, Delete, Differs, Drift, Edit, Graph, Http, Log, Move, Named, Redo, Run,
-    Set, Sql, Task, Try, TryEnd, Undo, Write,
+    Checkpoint, Declare, Delete, Differs, Drift, Edit, Graph, Http, Log, Move, Named, Redo, Resume,
+    Run, Set, Sql, Stage, Task, Try, TryEnd, Undo, Write,
 };
 use crate::schema;
 
@@ -163,10 +163,26 @@ pub(crate) const ALL: &[Kind] = &[
     Kind {
         name: "checkpoint",
         title: "Mark a point to return to",
-        description: "Mark this point. `undo` with `checkpoint` takes back what you did since. With `keep` everything in some directories is kept, whoever writes there.",
+        description: "Mark this point, with how far you are and what you want to find again. `undo` with `checkpoint` takes back what you did since, and `resume` goes on from here if you are ended. With `keep` everything in some directories is kept, whoever writes there.",
         hints: ADDS,
         input: input::<Checkpoint>,
-        replies: &["checkpoint", "workspace-kept"],
+        replies: &["checkpoint", "workspace-kept", "checkpoint-not-due"],
+    },
+    Kind {
+        name: "resume",
+        title: "Go on where you were",
+        description: "Find the newest good checkpoint of a task of yours, take back what you did after it and nobody committed, and tell where to go on: step, state, directory, variables, what was taken back and why.",
+        hints: WRITES,
+        input: input::<Resume>,
+        replies: &["resumed"],
+    },
+    Kind {
+        name: "stage",
+        title: "Begin or end a stage",
+        description: "Begin a stage of your work, and end it. One that failed is taken back to where it began, unless the rules of this place say otherwise.",
+        hints: WRITES,
+        input: input::<Stage>,
+        replies: &["stage", "stages"],
     },
     Kind {
         name: "declare",

@@ -38,6 +38,7 @@ mod record;
 mod recorded;
 mod repair;
 pub mod report;
+mod resume;
 mod retention;
 pub mod reversal;
 mod rollout;
@@ -47,6 +48,7 @@ mod target;
 pub mod text;
 mod touched;
 mod trigger;
+mod trigger_actions;
 mod values;
 mod watch;
 pub mod wide;
@@ -77,6 +79,10 @@ pub use proposal::{Asked, Decided, IRREVERSIBLE, KeptRequest, Proposal};
 pub use recipe::{Completion, DriverName, Effect, Flaw, Recipe, Slot};
 pub use record::{ActPlan, Event, GENESIS, Intent, Lsn, Record, RecordError, Refusal};
 pub use repair::{Assumed, Gap, GapLink, Repair};
+pub use resume::{
+    BadCheckpoint, MarkReason, NoStep, RESUME_FORMAT, ResumePoint, STATE_BYTES_MAX, StepAt,
+    UNDO_STACK_MAX, settled,
+};
 pub use retention::{Candidate, ExpiryReason, KEY_MS_MIN, Retention, select_expired};
 pub use rollout::{
     GoOn, OnWaveFailure, RolloutEnd, RolloutMark, RolloutPast, RolloutPlan, RolloutState,
@@ -88,3 +94,4 @@ pub use strategy::{
 };
 pub use target::{Overlap, Reach, Target};
 pub use trigger::{Severity, Source, Trigger, TriggerKind, UnknownWord};
+pub use trigger_actions::TriggerAction;

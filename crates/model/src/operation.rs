@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, CheckpointName, Decision, Dependency, Digest, Lsn, OperationId, PromptId, Status,
-    Target, TargetPath, TaskId, Trigger,
+    AgentId, CheckpointName, Decision, Dependency, Digest, Lsn, OperationId, PromptId, ResumePoint,
+    Status, Target, TargetPath, TaskId, Trigger,
 };
 
 /// A moment: milliseconds since 1970 in UTC.
@@ -308,6 +308,13 @@ pub struct Checkpoint {
     /// The directories that it keeps, if it keeps any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<CheckpointFiles>,
+    /// What it says of the agent, so that it can go on from here. Older programs say nothing.
+    #[serde(
+        default,
+        deserialize_with = "ResumePoint::read",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub resume: Option<Box<ResumePoint>>,
 }
 
 /// Directories as they were, with all that was in them.

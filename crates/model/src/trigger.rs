@@ -77,7 +77,11 @@ pub struct UnknownWord {
     pub expected: String,
 }
 
-fn found<T: Copy>(all: &[T], name: fn(T) -> &'static str, word: &str) -> Result<T, UnknownWord> {
+pub(crate) fn found<T: Copy>(
+    all: &[T],
+    name: fn(T) -> &'static str,
+    word: &str,
+) -> Result<T, UnknownWord> {
     let found = all.iter().copied().find(|it| name(*it) == word);
     found.ok_or_else(|| {
         let names: Vec<&str> = all.iter().copied().map(name).collect();

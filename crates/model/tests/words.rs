@@ -192,6 +192,7 @@ fn an_event_leaves_out_the_place_and_the_time_that_its_record_has() {
         task: None,
         state: serde_json::Value::Null,
         files: None,
+        resume: None,
     };
     let told = serde_json::to_string(&checkpoint).unwrap();
     assert_eq!(told, r#"{"name":"here"}"#);

@@ -24,7 +24,8 @@ from ._errors import (
     UsageError,
     Waits,
 )
-from ._replies import Checkpoint, Operation, Outcome, Plan, Ran, Recorded, Reply, Rows, Undone
+from ._replies import Checkpoint, Operation, Outcome, Plan, Ran, Recorded, Reply, Resumed, Rows, Undone
+from ._resumable import Resumable
 
 __all__ = [
     "AsyncBackout",
@@ -43,6 +44,8 @@ __all__ = [
     "Recorded",
     "Refused",
     "Reply",
+    "Resumable",
+    "Resumed",
     "RollbackFailed",
     "Rows",
     "Task",

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from . import _replies as replies
 from ._program import Call
-from ._replies import Checkpoint, Operation, Plan, Ran, Recorded, Reply, Rows, Undone
+from ._replies import Checkpoint, Operation, Plan, Ran, Recorded, Reply, Resumed, Rows, Undone
 
 Name = str | os.PathLike[str]
 OnConflict = Literal["refuse", "merge", "force"]
@@ -242,10 +242,57 @@ def restore(*paths: Name, source: str, after: bool = False) -> Call[Recorded]:
     return Call(["restore", f"--from={source}", *flags(after=after), "--", *names(paths)], replies.recorded)
 
 
-def checkpoint(name: str | None = None, *, state: Any = None) -> Call[Checkpoint]:
-    """Marks this point, with whatever the agent wants to find again."""
-    words = ["checkpoint", f"--state={json.dumps(state)}"]
-    return Call([*words, *([] if name is None else ["--", name])], replies.checkpoint)
+def checkpoint(
+    name: str | None = None,
+    *,
+    state: Any = None,
+    step: int | None = None,
+    of: int | None = None,
+    decisions: Sequence[str] = (),
+    summary: str | None = None,
+    environment: Mapping[str, str | None] | None = None,
+    reason: str | None = None,
+    pid: int | None = None,
+) -> Call[Checkpoint]:
+    """Marks this point, with whatever the agent wants to find again: ``step`` of its steps are done."""
+    words = ["checkpoint", "--state=@-"]
+    words += [f"--step={step}" if of is None else f"--step={step}/{of}"] if step is not None else []
+    words += [f"--decision={it}" for it in decisions]
+    words += [f"--summary={summary}"] if summary is not None else []
+    for variable, value in (environment or {}).items():
+        words.append(f"--env=-{variable}" if value is None else f"--env={variable}={value}")
+    words += [f"--reason={reason}"] if reason is not None else []
+    words += [f"--pid={pid}"] if pid is not None else []
+    stdin = json.dumps(state).encode()
+    return Call([*words, *([] if name is None else ["--", name])], replies.checkpoint, stdin)
+
+
+def resume(
+    task: str | None = None,
+    *,
+    source: str | None = None,
+    on_conflict: OnConflict = "refuse",
+    keep: bool = False,
+    takeover: bool = False,
+    dry_run: bool = False,
+) -> Call[Resumed]:
+    """Goes on where an agent was: what it did after its newest good checkpoint is taken back, unless it is committed."""
+    words = ["resume", *flags(merge=on_conflict == "merge", force=on_conflict == "force", keep=keep)]
+    words += flags(takeover=takeover, dry_run=dry_run)
+    words += [f"--from={source}"] if source is not None else []
+    return Call([*words, *([] if task is None else ["--", task])], replies.resumed)
+
+
+def stage_begin(name: str, *, on_failure: str | None = None) -> Call[Reply]:
+    """Begins a stage."""
+    words = ["stage", "begin", *([f"--on-failure={on_failure}"] if on_failure is not None else [])]
+    return Call([*words, "--", name], Reply)
+
+
+def stage_end(name: str, *, failed: bool = False, why: str | None = None) -> Call[Reply]:
+    """Ends a stage; one that failed goes back to where it began, unless somebody said otherwise."""
+    words = ["stage", "end", *flags(failed=failed), *([f"--why={why}"] if why is not None else [])]
+    return Call([*words, "--", name], Reply)
 
 
 def checkpoints() -> Call[list[Checkpoint]]:
@@ -271,7 +318,7 @@ def begin(name: str | None = None, *, owner_pid: int | None = None) -> Call[Repl
 
 def flags(**given: bool) -> list[str]:
     """Writes the options that are set."""
-    return [f"--{name}" for name, is_set in given.items() if is_set]
+    return [f"--{name.replace('_', '-')}" for name, is_set in given.items() if is_set]
 
 
 def names(paths: Iterable[Name]) -> list[str]:

@@ -8,12 +8,15 @@ import signal
 import subprocess
 from collections.abc import Callable
 from types import TracebackType
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from . import _calls
 from ._errors import BackoutError, CommandFailed, RollbackFailed
 from ._program import Call, Printed, answer, answer_of_run, find_program
 from ._replies import Ran
+
+if TYPE_CHECKING:
+    from ._resumable import Resumable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -113,6 +116,9 @@ class Backout(Caller):
     restore = method(_calls.restore)
     checkpoint = method(_calls.checkpoint)
     checkpoints = method(_calls.checkpoints)
+    resume = method(_calls.resume)
+    stage_begin = method(_calls.stage_begin)
+    stage_end = method(_calls.stage_end)
     recover = method(_calls.recover)
     verify = method(_calls.verify)
     _begin = method(_calls.begin)
@@ -121,6 +127,12 @@ class Backout(Caller):
     def task(self, name: str | None = None) -> Task:
         """Groups work: kept if the ``with`` block ends, rolled back if an exception leaves it or this process dies."""
         return Task(self, name)
+
+    def resumable(self, name: str, *, state: Callable[[], Any] | None = None, every: int = 10) -> Resumable:
+        """A task that outlives this process: kept if the ``with`` block ends, gone on with if the process is started again."""
+        from ._resumable import Resumable
+
+        return Resumable(self, name, state, every)
 
 
 class Task(Backout):

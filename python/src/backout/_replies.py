@@ -118,6 +118,30 @@ class Checkpoint(Reply):
     state: Any = None
 
 
+@dataclass(frozen=True)
+class Resumed(Reply):
+    """Where an agent goes on, and what was taken back."""
+
+    next_step: int | None
+    state: Any
+    checkpoint: str
+    reverted: tuple[str, ...] = ()
+    stays: tuple[str, ...] = ()
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """What the checkpoint says of the agent: decisions, summary, directory, environment."""
+        return dict(self.raw["checkpoint"].get("resume") or {})
+
+
+def resumed(raw: dict[str, Any]) -> Resumed:
+    """Reads where an agent goes on."""
+    mark = raw["checkpoint"]
+    gone = tuple(entry["id"] for entry in raw["reverted"])
+    stays = tuple(entry["id"] for entry in raw["stays"])
+    return Resumed(raw, raw.get("next_step"), mark.get("state"), mark["name"], gone, stays)
+
+
 def recorded(raw: dict[str, Any]) -> Recorded:
     """Reads a write."""
     return Recorded(raw, raw["id"], raw["summary"], raw["status"], tuple(raw.get("notes", ())))

@@ -36,6 +36,7 @@ mod redis;
 mod redo;
 mod reject;
 mod restore;
+mod resume;
 mod rm;
 mod rollback;
 mod rollout;
@@ -45,6 +46,7 @@ mod serve;
 mod set;
 mod show;
 pub(crate) mod sql;
+mod stage;
 mod status;
 mod task;
 mod try_;
@@ -110,6 +112,8 @@ pub(crate) enum Subcommand {
     Commit(commit::CommitArgs),
     Task(task::TaskArgs),
     Checkpoint(checkpoint::CheckpointArgs),
+    Resume(resume::ResumeArgs),
+    Stage(stage::StageArgs),
     Serve(serve::ServeArgs),
     Ui(ui::UiArgs),
     Init(init::InitArgs),
@@ -171,6 +175,8 @@ impl Subcommand {
             Self::Rollout(args) => args.only_looks(),
             Self::Graph(args) => args.only_looks(),
             Self::Checkpoint(args) => args.list,
+            Self::Resume(args) => args.dry_run,
+            Self::Stage(args) => args.only_looks(),
             Self::Try(args) => args.only_looks(),
             Self::Sandbox(args) => args.only_looks(),
             Self::Init(args) => args.only_looks(),
@@ -261,6 +267,8 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Commit(args) => commit::cmd_commit(session, args),
         Subcommand::Task(args) => task::cmd_task(session, args),
         Subcommand::Checkpoint(args) => checkpoint::cmd_checkpoint(session, args),
+        Subcommand::Resume(args) => resume::cmd_resume(session, args),
+        Subcommand::Stage(args) => stage::cmd_stage(session, args),
         Subcommand::Serve(args) => serve::cmd_serve(session, args),
         Subcommand::Ui(args) => ui::cmd_ui(session, &args),
         Subcommand::Init(args) => init::cmd_init(session, &args),

@@ -155,7 +155,10 @@ pub(super) fn rollback(
             Some(Typed::default().and(&all))
         }
         UndoWhat::Prompt(prompt) => Some(Typed::default().and(&["--prompt", prompt.as_str()])),
-        UndoWhat::Newest { .. } | UndoWhat::Operations(_) | UndoWhat::Paths { .. } => None,
+        UndoWhat::Newest { .. }
+        | UndoWhat::Operations(_)
+        | UndoWhat::Paths { .. }
+        | UndoWhat::ToPlace { .. } => None,
     };
     let asked = Asked {
         words: Words::Rollback,

@@ -286,7 +286,8 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
         | UndoWhat::Operations(_)
         | UndoWhat::Task(_)
         | UndoWhat::Prompt(_)
-        | UndoWhat::ToCheckpoint(_) => (None, args.part.typed()?),
+        | UndoWhat::ToCheckpoint(_)
+        | UndoWhat::ToPlace { .. } => (None, args.part.typed()?),
     };
     if args.with_dependencies {
         part = part.and(&["--with-dependencies"]);
@@ -369,7 +370,8 @@ fn chosen(session: &Session, what: &UndoWhat) -> Option<String> {
         | UndoWhat::Paths { .. }
         | UndoWhat::Task(_)
         | UndoWhat::Prompt(_)
-        | UndoWhat::ToCheckpoint(_) => None,
+        | UndoWhat::ToCheckpoint(_)
+        | UndoWhat::ToPlace { .. } => None,
     }
 }
 

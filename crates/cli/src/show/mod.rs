@@ -19,6 +19,7 @@ pub(crate) mod plan;
 pub(crate) mod prompts;
 mod proposal;
 pub(crate) mod recover;
+mod resume;
 mod rollout;
 pub(crate) mod run;
 mod sandbox;
@@ -81,6 +82,10 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Committed { task, operations } => tasks::committed(session, task, operations),
         Reply::Checkpoint(checkpoint) => tasks::marked(session, checkpoint),
         Reply::Checkpoints { checkpoints } => tasks::checkpoints(session, checkpoints, now),
+        Reply::CheckpointNotDue(early) => resume::not_due(session, *early),
+        Reply::Resumed(resumed) => resume::resumed(session, resumed, now),
+        Reply::Stage(stage) => resume::stage(session, stage),
+        Reply::Stages { stages } => resume::stages(session, stages, now),
         Reply::WorkspaceKept(kept) => workspace::kept(session, kept),
         Reply::WorkspacePlan(plan) => workspace::plan(session, plan, now),
         Reply::WorkspaceDropped { name, bytes } => workspace::dropped(session, name, *bytes),
@@ -121,6 +126,9 @@ pub(crate) fn bad_news(reply: &Reply) -> Result<(), Failure> {
         Reply::GraphChecked(checked) if !checked.flaws.is_empty() => 1,
         // What the undo would end with.
         Reply::Plan(plan) if !plan.is_whole() => 1,
+        // The world is not yet as it was at the checkpoint, or at the beginning of the stage.
+        Reply::Resumed(resumed) if resumed.waits || resumed.is_refused => 1,
+        Reply::Stage(stage) if !stage.not_as_before.is_empty() => 1,
         Reply::WorkspacePlan(plan) if !plan.others.is_empty() || plan.refused.is_some() => 1,
         Reply::Finished(_)
         | Reply::Trial(_)
@@ -154,6 +162,10 @@ pub(crate) fn bad_news(reply: &Reply) -> Result<(), Failure> {
         | Reply::Committed { .. }
         | Reply::Checkpoint(_)
         | Reply::Checkpoints { .. }
+        | Reply::CheckpointNotDue(_)
+        | Reply::Resumed(_)
+        | Reply::Stage(_)
+        | Reply::Stages { .. }
         | Reply::WorkspaceKept(_)
         | Reply::WorkspacePlan(_)
         | Reply::WorkspaceDropped { .. }

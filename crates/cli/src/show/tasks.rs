@@ -2,7 +2,7 @@
 
 use backout_model::{Checkpoint, OperationId, Task, TaskId, TaskStatus, Timestamp};
 
-use super::time::ago;
+use super::time::{ago, size};
 use super::{counted_of, typed};
 use crate::session::Session;
 use crate::ui::{ACCENT, Cell, DIM, GOOD, WARN, paint, table};
@@ -113,9 +113,22 @@ pub(super) fn checkpoints(session: &mut Session, checkpoints: &[Checkpoint], now
                     .map(ToString::to_string)
                     .unwrap_or_default(),
             ),
+            Cell::plain(how_far(checkpoint)),
             Cell::plain(short + more),
         ]
     });
     let text = table(rows.collect(), None);
     session.ui.print(&text);
+}
+
+/// Tells how far an agent was, and how large its state is.
+fn how_far(checkpoint: &Checkpoint) -> String {
+    let Some(point) = &checkpoint.resume else {
+        return String::new();
+    };
+    let size = size(point.bytes);
+    match point.step {
+        Some(step) => format!("step {step}, {size}"),
+        None => size,
+    }
 }

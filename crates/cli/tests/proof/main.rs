@@ -44,6 +44,7 @@ mod processes;
 mod random;
 mod reach;
 mod redis;
+mod resume;
 mod rollout;
 mod rollout_others;
 mod rollout_stopped;

@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use backout_engine::{
-    CheckpointCommand, Command, Context, FailedCommand, PromptFilter, ProposalCommand, TaskCommand,
+    CheckpointCommand, Command, Context, FailedCommand, PromptFilter, ProposalCommand,
+    StageCommand, TaskCommand,
 };
 
 use crate::answer::{Failed, json};
@@ -63,6 +64,14 @@ pub(super) async fn checkpoints(
         Command::Checkpoint(CheckpointCommand::List),
     )
     .await
+}
+
+pub(super) async fn stages(
+    State(app): State<Arc<App>>,
+    Who(caller): Who,
+    uri: Uri,
+) -> Result<Response, Failed> {
+    plain(app, caller, &uri, Command::Stage(StageCommand::List)).await
 }
 
 pub(super) async fn pending(

@@ -231,6 +231,14 @@ fn looking() -> Vec<Endpoint> {
             get(lists::checkpoints),
         ),
         looks(
+            "/v1/stages",
+            "listStages",
+            "List stages, newest first.",
+            &[],
+            Json("reply-stages"),
+            get(lists::stages),
+        ),
+        looks(
             "/v1/pending",
             "listPending",
             "List what waits for a decision.",

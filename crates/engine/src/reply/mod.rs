@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     DriftDecided, DriftReport, EvidenceView, FailedUndo, GraphChecked, GraphUpdated, GraphView,
-    LetGo, PromptView, ProposalView, Ran, RepairReport, RolloutView, SandboxBatch, SandboxExported,
-    SandboxPruned, SandboxRan, SandboxView, TrialView, WorkspaceKept, WorkspacePlan,
+    LetGo, NotDue, PromptView, ProposalView, Ran, RepairReport, Resumed, RolloutView, SandboxBatch,
+    SandboxExported, SandboxPruned, SandboxRan, SandboxView, StageView, TrialView, WorkspaceKept,
+    WorkspacePlan,
 };
 
 pub use diff::{Diff, DiffChange, DiffFile, DiffSide, DiffValue, PlanDiff};
@@ -144,6 +145,17 @@ pub enum Reply {
     Checkpoints {
         /// The checkpoints.
         checkpoints: Vec<Checkpoint>,
+    },
+    /// A checkpoint was asked for that is not due yet.
+    CheckpointNotDue(NotDue),
+    /// Where an agent goes on.
+    Resumed(Box<Resumed>),
+    /// A stage, as it stands.
+    Stage(Box<StageView>),
+    /// Stages, newest first.
+    Stages {
+        /// The stages.
+        stages: Vec<StageView>,
     },
     /// A checkpoint that keeps directories.
     WorkspaceKept(Box<WorkspaceKept>),

@@ -8,8 +8,8 @@ use backout_storage::{RefError, StorageError};
 use super::ErrorCode;
 
 use crate::{
-    DriftError, EngineError, GateError, GraphError, LadderError, RolloutError, SandboxError,
-    TrialError, WorkspaceError,
+    DriftError, EngineError, GateError, GraphError, LadderError, ResumeError, RolloutError,
+    SandboxError, StageError, TrialError, WorkspaceError,
 };
 
 /// Gives the word for what a driver could not do: its own, if it has one.
@@ -85,6 +85,8 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Sandbox(error) => sandbox(error),
         EngineError::Workspace(error) => workspace(error),
         EngineError::Rollout(error) => rollout(error),
+        EngineError::Resume(error) => resume(error),
+        EngineError::Stage(error) => stage(error),
         EngineError::Drift(error) => drift(error),
         EngineError::Graph(error) => graph(error),
         EngineError::Io { .. } => ErrorCode::Io,
@@ -183,6 +185,23 @@ const fn workspace(error: &WorkspaceError) -> ErrorCode {
         WorkspaceError::Unreadable { .. } => ErrorCode::Broken,
         WorkspaceError::Nothing { .. } => ErrorCode::Nothing,
         WorkspaceError::Held { .. } => ErrorCode::Inseparable,
+    }
+}
+
+const fn resume(error: &ResumeError) -> ErrorCode {
+    match error {
+        ResumeError::TooLarge { .. } => ErrorCode::StateTooLarge,
+        ResumeError::NoCheckpoint { .. } => ErrorCode::NothingToResume,
+        ResumeError::Alive { .. } => ErrorCode::AgentAlive,
+        ResumeError::Unsettled { .. } => ErrorCode::TaskWaits,
+    }
+}
+
+const fn stage(error: &StageError) -> ErrorCode {
+    match error {
+        StageError::Nobodys { .. } => ErrorCode::Usage,
+        StageError::Open { .. } | StageError::Inner { .. } => ErrorCode::StageOpen,
+        StageError::NotOpen { .. } => ErrorCode::NoOpenStage,
     }
 }
 

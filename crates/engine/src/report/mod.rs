@@ -12,6 +12,7 @@ mod graph;
 mod ladder;
 mod plan;
 mod program;
+mod resume;
 mod rollout;
 mod sandbox;
 mod storage;
@@ -278,6 +279,8 @@ fn told(error: EngineError) -> Report {
         EngineError::Sandbox(error) => sandbox::report(&error),
         EngineError::Workspace(error) => workspace::report(error),
         EngineError::Rollout(error) => rollout::report(&error),
+        EngineError::Resume(error) => resume::resume(&error),
+        EngineError::Stage(error) => resume::stage(&error),
         EngineError::Drift(error) => drift::report(&error),
         EngineError::Graph(error) => graph::report(&error),
         EngineError::Io { action, source } => {

@@ -39,6 +39,7 @@ use crate::{Engine, EngineError, Reply, Selection};
 pub use error::SandboxError;
 pub use exec::{OnFailure, SandboxTask};
 use exec::{changes_file, variables_file};
+pub(crate) use export::secrets::is_secret;
 pub use export::{SandboxExport, SandboxExported};
 use manifest::{Checkpoint, Entry, Manifest, VERSION, targets};
 pub use prune::{SandboxKeep, SandboxPruned};

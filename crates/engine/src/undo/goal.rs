@@ -45,7 +45,8 @@ impl Engine {
             | UndoWhat::Paths { .. }
             | UndoWhat::Task(_)
             | UndoWhat::Prompt(_)
-            | UndoWhat::ToCheckpoint(_) => Vec::new(),
+            | UndoWhat::ToCheckpoint(_)
+            | UndoWhat::ToPlace { .. } => Vec::new(),
         };
         let aim = match self.aim(what, options) {
             Err(error @ EngineError::NothingOnPath { .. }) => {
@@ -283,6 +284,12 @@ impl Engine {
                 self.aim_at(ids, dependencies)
             }
             UndoWhat::ToCheckpoint(name) => self.aim_at_checkpoint(name),
+            UndoWhat::ToPlace {
+                lsn,
+                task,
+                agent,
+                known,
+            } => self.aim_at_place(*lsn, task.clone(), agent.clone(), known),
         }
     }
 

@@ -37,6 +37,17 @@ impl Engine {
         let Checkpoint {
             lsn, task, agent, ..
         } = self.found(name)?;
+        self.aim_at_place(lsn, task, agent, &[])
+    }
+
+    /// Aims at all that was done since a place, but for what is `known`.
+    pub(super) fn aim_at_place(
+        &self,
+        lsn: Lsn,
+        task: Option<TaskId>,
+        agent: Option<AgentId>,
+        known: &[OperationId],
+    ) -> Result<Aim, EngineError> {
         let stood = self.stood_at(lsn)?;
         // An operation may be older than the mark and brought back after it.
         let filter = Filter {
@@ -46,8 +57,12 @@ impl Engine {
             ..Filter::default()
         };
         let (mut roots, mut parts, mut unchanged) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
+        unchanged.extend(known.iter().copied());
         for operation in self.store.operations(&filter)? {
             let id = operation.id;
+            if unchanged.contains(&id) {
+                continue;
+            }
             let (kept, new): (Vec<_>, Vec<_>) =
                 operation.in_effect().partition(|it| stood.has(id, it));
             if new.is_empty() && !kept.is_empty() {
@@ -75,7 +90,7 @@ impl Engine {
     }
 
     /// Lists what stood when it is to be as it was then, and is undone now, with the undo that brings it back.
-    pub(super) fn undone_since(&self, what: &UndoWhat) -> Result<Vec<LeftAlone>, EngineError> {
+    pub(crate) fn undone_since(&self, what: &UndoWhat) -> Result<Vec<LeftAlone>, EngineError> {
         let Some(mark) = self.mark_of(what)? else {
             return Ok(Vec::new());
         };
@@ -128,6 +143,14 @@ impl Engine {
                     keys,
                 })
             }
+            UndoWhat::ToPlace {
+                lsn, task, agent, ..
+            } => Some(Mark {
+                lsn: *lsn,
+                task: task.clone(),
+                agent: agent.clone(),
+                keys: Vec::new(),
+            }),
             UndoWhat::Paths {
                 paths,
                 since: Some(since),

@@ -25,7 +25,7 @@ use backout_files::index_name;
 use backout_model::{CheckpointFiles, CheckpointName, CheckpointRoot, TargetPath};
 use backout_storage::Workspaces;
 
-use crate::{Engine, EngineError, Finding, Reply};
+use crate::{Engine, EngineError, Finding, MarkRequest, Reply};
 
 pub use back::WorkspaceReturn;
 pub use error::WorkspaceError;
@@ -44,6 +44,7 @@ impl Engine {
         name: Option<CheckpointName>,
         state: serde_json::Value,
         roots: &[TargetPath],
+        request: Option<&MarkRequest>,
     ) -> Result<WorkspaceKept, EngineError> {
         let name = self.name_of_mark(name)?;
         let spaces = self.workspaces();
@@ -79,7 +80,7 @@ impl Engine {
         held.add(name.clone(), &files, self.now(), view.stored_bytes);
         held.write(&spaces)?;
         crash_point("workspace.held");
-        let checkpoint = self.mark_with(name, state, Some(files))?;
+        let checkpoint = self.mark_with(name, state, Some(files), request)?;
         view.checkpoint = Some(checkpoint);
         let is_over = kept.bytes()? > self.settings.retention.store_bytes_max;
         if is_over {

@@ -298,6 +298,7 @@ impl Run {
             UndoWhat::Task(_)
             | UndoWhat::Prompt(_)
             | UndoWhat::ToCheckpoint(_)
+            | UndoWhat::ToPlace { .. }
             | UndoWhat::Paths { .. } => self
                 .oracle
                 .ops

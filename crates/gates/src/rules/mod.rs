@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use backout_checks::Place;
 use backout_model::compensation::Compensation;
+use backout_model::{TriggerAction, TriggerKind};
 use toml_edit::Document;
 
 use crate::patterns::{Patterns, Roots};
@@ -47,6 +48,10 @@ pub(crate) struct Rules {
     pub(crate) notify: Notify,
     /// By the name of the severity.
     pub(crate) ladder: BTreeMap<String, Rungs>,
+    /// What triggers do, as far as it says.
+    pub(crate) triggers: BTreeMap<TriggerKind, TriggerAction>,
+    /// After how many operations another checkpoint is due, if it says so.
+    pub(crate) checkpoint_every: Option<u32>,
     /// The files that it names.
     pub(crate) names: Vec<NamedFile>,
 }

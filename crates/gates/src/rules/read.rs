@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use backout_checks::Finding;
 use backout_checks::condition::Condition;
+use backout_model::{TriggerAction, TriggerKind};
 use toml_edit::{Item, TableLike, Value};
 
 use super::compensation::compensation;
@@ -72,8 +73,19 @@ pub(super) fn rules(
         ladder: under("ladder")
             .map(|table| reader.ladder(table))
             .unwrap_or_default(),
+        triggers: under("triggers").map(triggers).unwrap_or_default(),
+        checkpoint_every: under("checkpoints").and_then(|table| count(table, "every")),
         names: reader.names,
     }
+}
+
+/// Reads what triggers do; words that are none were noted before.
+fn triggers(table: &dyn TableLike) -> BTreeMap<TriggerKind, TriggerAction> {
+    let said = |kind: TriggerKind| {
+        let word = text(table, kind.as_str())?;
+        Some((kind, word.parse().ok()?))
+    };
+    TriggerKind::ALL.into_iter().filter_map(said).collect()
 }
 
 struct Reader<'r, 't, 'm> {

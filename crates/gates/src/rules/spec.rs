@@ -134,6 +134,16 @@ pub(crate) const FILE: &[Key] = &[
         "What follows an undo that fails.",
     ),
     key(
+        "triggers",
+        Kind::Table(TRIGGERS),
+        "What becomes of a stage that fails, and of work that a dead agent left.",
+    ),
+    key(
+        "checkpoints",
+        Kind::Table(CHECKPOINTS),
+        "When an agent's state is kept.",
+    ),
+    key(
         "agents",
         Kind::Table(AGENTS),
         "The coding agents whose hooks call Backout.",
@@ -147,6 +157,51 @@ const AGENTS: &[Key] = &[key(
     "on-failure",
     Kind::Word(ON_HOOK_FAILURE),
     "What a hook does when it fails itself: \"refuse\" unless you say otherwise. Only your own file counts.",
+)];
+
+/// What a trigger does.
+pub(crate) const ACTIONS: &[&str] = &["rollback", "keep", "ask"];
+
+const TRIGGERS: &[Key] = &[
+    key(
+        "plan-failure",
+        Kind::Word(ACTIONS),
+        "A step failed, and there is no way on; \"rollback\" unless you say otherwise.",
+    ),
+    key(
+        "user-rejection",
+        Kind::Word(ACTIONS),
+        "A person looked at the outcome and said no; \"rollback\" unless you say otherwise.",
+    ),
+    key(
+        "policy-violation",
+        Kind::Word(ACTIONS),
+        "A rule was broken, or an invariant of high severity; \"rollback\" unless you say otherwise.",
+    ),
+    key(
+        "manual-abort",
+        Kind::Word(ACTIONS),
+        "Somebody stopped it; \"rollback\" unless you say otherwise.",
+    ),
+    key(
+        "transaction-abort",
+        Kind::Word(ACTIONS),
+        "What a dead agent did after its checkpoint; \"rollback\" unless you say otherwise.",
+    ),
+    key(
+        "user-request",
+        Kind::Word(ACTIONS),
+        "Somebody asked for it; \"rollback\" unless you say otherwise.",
+    ),
+];
+
+const CHECKPOINTS: &[Key] = &[key(
+    "every",
+    Kind::Count {
+        min: 1,
+        max: 1_000_000,
+    },
+    "After how many operations another checkpoint is due; 10 unless you say otherwise.",
 )];
 
 const PROTECT: &[Key] = &[

@@ -5,22 +5,21 @@
 mod files;
 mod look;
 mod programs;
+mod state;
 mod take_back;
 
 pub(crate) use look::{diff_now, show_now};
 
 use backout_engine::{
-    CheckpointCommand, Command, Context, Engine, EngineError, Expect, GraphCommand, Reply, Report,
-    TaskCommand, UndoOptions, UndoReport, UndoWhat,
+    Command, Context, Engine, EngineError, Expect, GraphCommand, Reply, Report, TaskCommand,
+    UndoOptions, UndoReport, UndoWhat,
 };
-use backout_model::TargetPath;
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::arguments::{Checkpoint, Connection, Declare, Task, TaskAct};
+use crate::arguments::{Connection, Declare, Task, TaskAct};
 use crate::child::Start;
-use crate::reach::Last;
 use crate::{Caller, own};
 
 /// Something that was not done, or not wholly.
@@ -76,9 +75,11 @@ pub(crate) fn work(tool: &str, arguments: JsonObject, caller: &Caller) -> Result
         "sql" => programs::sql(read(arguments)?, caller),
         "http" => programs::http(read(arguments)?, caller),
         "task" => Ok(task(read(arguments)?)),
-        "checkpoint" => checkpoint(read(arguments)?, caller),
         "declare" => Ok(declare(read(arguments)?)),
         "graph" => Ok(graph()),
+        "checkpoint" => state::checkpoint(read(arguments)?, caller),
+        "resume" => state::resume(read(arguments)?),
+        "stage" => state::stage(read(arguments)?),
         "log" => look::log(read(arguments)?, caller),
         "drift" => look::drift(&read(arguments)?, caller),
         "diff" => Ok(look::diff(read(arguments)?)),
@@ -201,28 +202,4 @@ fn task(arguments: Task) -> Work {
     } else {
         asked(ask)
     }
-}
-
-fn checkpoint(arguments: Checkpoint, caller: &Caller) -> Result<Work, Report> {
-    let name = arguments
-        .name
-        .as_deref()
-        .map(own::checkpoint_name)
-        .transpose()?;
-    let state = arguments.state.unwrap_or(Value::Null);
-    let mut roots = Vec::new();
-    for given in &arguments.keep {
-        let _inside = caller.path(given, Last::Followed)?;
-        let directory = caller.directory(Some(given))?;
-        let wrong = |error| Report::usage(format!("`{given}` cannot be kept")).because(error);
-        roots.push(TargetPath::new(directory).map_err(wrong)?);
-    }
-    Ok(asked(move |engine, _| {
-        let command = if roots.is_empty() {
-            CheckpointCommand::Mark { name, state }
-        } else {
-            CheckpointCommand::Keep { name, state, roots }
-        };
-        Ok(engine.execute(Command::Checkpoint(command))?)
-    }))
 }

@@ -199,6 +199,7 @@ pub fn a_checkpoint_of_the_same_name_takes_it_over(world: &World) {
             task: None,
             state: serde_json::json!(state),
             files: None,
+            resume: None,
         })
     };
     world.append(vec![point("first")]);

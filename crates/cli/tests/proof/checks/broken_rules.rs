@@ -171,7 +171,17 @@ fn the_example_of_the_design_can_be_read() {
     }
     let schema = world.json(&["config", "schema"]);
     for name in [
-        "protect", "syntax", "policy", "check", "rule", "watch", "risk", "notify", "ladder",
+        "protect",
+        "syntax",
+        "policy",
+        "check",
+        "rule",
+        "watch",
+        "risk",
+        "notify",
+        "ladder",
+        "triggers",
+        "checkpoints",
     ] {
         assert!(schema["properties"][name].is_object(), "{name}");
     }

@@ -6,7 +6,7 @@
 
 mod oci;
 mod script;
-mod secrets;
+pub(crate) mod secrets;
 mod tar;
 
 use std::fs::{self, File};

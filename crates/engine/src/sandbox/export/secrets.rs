@@ -36,7 +36,7 @@ const BEGINNINGS: [&str; 9] = [
 ];
 
 /// Tells whether a variable looks like a secret: by its name, by its value, or because that is a URL with a password.
-pub(super) fn is_secret(name: &str, value: &str) -> bool {
+pub(crate) fn is_secret(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let is_named = WORDS.iter().any(|word| upper.contains(word));
     let is_begun = BEGINNINGS.iter().any(|begin| value.starts_with(begin));

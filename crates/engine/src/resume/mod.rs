@@ -1,0 +1,344 @@
+//! Going on where an agent was: the newest good checkpoint, the journal from its place on, and what was in flight taken back.
+//!
+//! - A checkpoint that cannot be used is skipped, with its reason; the one before it is used.
+//! - In flight is what a task did after the checkpoint and nobody committed, and what was under way when the checkpoint was taken. It is
+//!   undone under the guard, as one act, with a trigger; a redo brings it back. A conflict is an error, and nothing is guessed.
+//! - An operation outside of a task is committed when it is written, so an agent without a task loses nothing but what died half-way.
+//! - Whoever dies on the way asks again: what is done is done, the rest is found by the same question.
+//!
+//! The design is in `docs/design/resume.md`.
+
+mod choose;
+mod error;
+mod mark;
+mod redact;
+mod view;
+
+use backout_crashpoint::crash_point;
+use backout_model::ports::OnConflict;
+use backout_model::{
+    Checkpoint, CheckpointName, Operation, OperationId, PlanError, ResumePoint, Source, Status,
+    Target, TaskId, TaskStatus, Trigger, TriggerAction, TriggerKind, Verb,
+};
+use backout_storage::Filter;
+use serde::{Deserialize, Serialize};
+
+use crate::{Engine, EngineError, UndoOptions, UndoReport, UndoWhat};
+
+pub(crate) use choose::Scope;
+pub use error::ResumeError;
+pub use mark::{MarkRequest, Marked, NotDue};
+pub use redact::redacted;
+pub use view::{Resumed, Reverted, RevertedWhy, SkippedCheckpoint, Stays, StaysWhy};
+
+/// From where to go on, and how.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResumeWhat {
+    /// The task; none takes the caller's, or the only open one that has a checkpoint.
+    pub task: Option<TaskId>,
+    /// The checkpoint; none takes the newest good one.
+    pub from: Option<CheckpointName>,
+    /// What becomes of what was in flight; none asks `backout.toml`.
+    pub in_flight: Option<TriggerAction>,
+    /// What to do with targets that somebody else changed since.
+    pub on_conflict: OnConflict,
+    /// Whether the agent's process may still be alive.
+    pub takeover: bool,
+    /// Whether only the caller's own work may go, for an agent that asks from afar.
+    pub own_only: bool,
+    /// Only say what would happen.
+    pub is_dry_run: bool,
+}
+
+impl Engine {
+    /// Finds where an agent goes on, and makes the world what it was there.
+    pub fn resume(&self, what: &ResumeWhat) -> Result<Resumed, EngineError> {
+        let began = self.now();
+        let scope = self.scope_of(what.task.as_ref())?;
+        if !what.is_dry_run {
+            self.recover_the_dead()?;
+        }
+        crash_point("resume.recovered");
+        let choice = self.choose(&scope, what.from.as_ref())?;
+        let checkpoint = choice.checkpoint;
+        self.refuse_a_living(&checkpoint, what.takeover)?;
+        let point = point_of(&checkpoint);
+        let since = self.since(&scope, &point)?;
+        self.refuse_unsettled(&scope, &since, what.is_dry_run)?;
+        let action = what.in_flight.unwrap_or_else(|| {
+            let targets = since.iter().flat_map(|it| &it.targets);
+            let targets: Vec<Target> = targets.map(|it| it.target.clone()).collect();
+            self.action_on(TriggerKind::TransactionAbort, &targets)
+        });
+        let mut resumed = Resumed::of(&scope, checkpoint, choice.skipped);
+        resumed.action = action;
+        resumed.is_dry_run = what.is_dry_run;
+        resumed.checkpoints = choice.number;
+        resumed.replayed = since.len();
+        let back = UndoWhat::ToPlace {
+            lsn: point.position,
+            task: scope.task.clone(),
+            agent: scope.agent.clone().filter(|_| scope.task.is_none()),
+            known: point.known.clone(),
+        };
+        // Outside of a task everything is committed that was written.
+        if scope.task.is_some() {
+            self.take_back_in_flight(&back, what, &mut resumed)?;
+        }
+        crash_point("resume.reverted");
+        self.tell_the_rest(&point, &since, &mut resumed)?;
+        resumed.undone_since = self.undone_since(&back)?;
+        resumed.replay_ms = self.now().millis_since(began);
+        if !what.is_dry_run {
+            self.note_resumed(&scope, &resumed)?;
+        }
+        Ok(resumed)
+    }
+
+    /// Takes back what was in flight, or says what that would be.
+    fn take_back_in_flight(
+        &self,
+        back: &UndoWhat,
+        what: &ResumeWhat,
+        resumed: &mut Resumed,
+    ) -> Result<(), EngineError> {
+        let name = &resumed.checkpoint.name;
+        let why = format!("the agent goes on from the checkpoint {name}");
+        let trigger = Trigger::new(TriggerKind::TransactionAbort, Source::Recovery).because(why);
+        let mut options = UndoOptions {
+            on_conflict: what.on_conflict,
+            trigger: Some(trigger),
+            ..UndoOptions::default()
+        };
+        if what.own_only {
+            self.narrow_to_own(back, &mut options)?;
+        }
+        if what.is_dry_run || resumed.action != TriggerAction::Rollback {
+            let plan = match self.preview_undo(back, &options) {
+                Err(error) if is_nothing(&error) => return Ok(()),
+                plan => plan?,
+            };
+            let is_rollback = resumed.action == TriggerAction::Rollback;
+            resumed.is_refused = is_rollback && !plan.is_executable;
+            for step in &plan.steps {
+                let (id, summary) = (step.id, step.summary.clone());
+                if resumed.action == TriggerAction::Rollback {
+                    let why = RevertedWhy::AfterCheckpoint;
+                    resumed.reverted.push(Reverted { id, summary, why });
+                }
+            }
+            resumed.waits = resumed.action == TriggerAction::Ask && !plan.steps.is_empty();
+            return Ok(());
+        }
+        let report = match self.undo(back, &options) {
+            Err(error) if is_nothing(&error) => UndoReport::default(),
+            report => report?,
+        };
+        resumed.act = report.act;
+        for step in report.steps {
+            let (id, summary) = (step.id, step.summary);
+            let why = RevertedWhy::AfterCheckpoint;
+            resumed.reverted.push(Reverted { id, summary, why });
+        }
+        Ok(())
+    }
+
+    /// Says of each operation since the checkpoint what became of it.
+    fn tell_the_rest(
+        &self,
+        point: &ResumePoint,
+        since: &[Operation],
+        resumed: &mut Resumed,
+    ) -> Result<(), EngineError> {
+        for reverted in &mut resumed.reverted {
+            if point.in_flight.contains(&reverted.id) {
+                reverted.why = RevertedWhy::UnderWay;
+            }
+        }
+        for operation in since {
+            let (id, summary) = (operation.id, operation.summary.clone());
+            if operation.verb.is_reversal() || resumed.reverted.iter().any(|it| it.id == id) {
+                continue;
+            }
+            let Some(now) = self.store.operation(id)? else {
+                continue;
+            };
+            match now.status {
+                Status::Undone if self.is_recovered(&now)? => {
+                    let why = RevertedWhy::Died;
+                    resumed.reverted.push(Reverted { id, summary, why });
+                }
+                Status::Armed if !self.store.is_alive(&now.owner) => {
+                    let why = RevertedWhy::Died;
+                    resumed.reverted.push(Reverted { id, summary, why });
+                }
+                status if status.is_in_effect() => {
+                    let why = match (status, resumed.action) {
+                        (Status::Committed, _) => StaysWhy::Committed,
+                        (_, TriggerAction::Ask) => StaysWhy::Waits,
+                        (_, TriggerAction::Keep | TriggerAction::Rollback) => StaysWhy::Kept,
+                    };
+                    resumed.stays.push(Stays { id, summary, why });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether a recovery took an operation back.
+    fn is_recovered(&self, operation: &Operation) -> Result<bool, EngineError> {
+        for undo in operation.undos() {
+            let undo = self.store.operation(undo)?;
+            if undo.is_some_and(|undo| undo.verb == Verb::Recover) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Lists what was done since a checkpoint and its state does not know, the oldest first.
+    fn since(&self, scope: &Scope, point: &ResumePoint) -> Result<Vec<Operation>, EngineError> {
+        let filter = Filter {
+            placed_after: Some(point.position),
+            ..scope.filter()
+        };
+        let mut since = self.store.operations(&filter)?;
+        since.retain(|it| scope.has(it) && !point.known.contains(&it.id));
+        since.reverse();
+        Ok(since)
+    }
+
+    /// Says no while the agent that took the checkpoint is alive and is not the one that asks.
+    fn refuse_a_living(&self, checkpoint: &Checkpoint, takeover: bool) -> Result<(), EngineError> {
+        let process = checkpoint.resume.as_ref();
+        let Some(process) = process.and_then(|point| point.process.clone()) else {
+            return Ok(());
+        };
+        let is_own = self
+            .context
+            .forebears
+            .iter()
+            .any(|it| it.process == process)
+            || self.store.this_process() == process;
+        if takeover || is_own || !self.store.is_alive(&process) {
+            return Ok(());
+        }
+        let pid = process.pid;
+        Err(ResumeError::Alive { pid }.into())
+    }
+
+    /// Says no while something of it is at work, or nobody can tell what it did.
+    fn refuse_unsettled(
+        &self,
+        scope: &Scope,
+        since: &[Operation],
+        is_dry_run: bool,
+    ) -> Result<(), EngineError> {
+        for operation in since {
+            match operation.status {
+                Status::Armed if self.store.is_alive(&operation.owner) => {
+                    if Some(operation.id) != self.context.within {
+                        return Err(self.unfinished(operation));
+                    }
+                }
+                Status::Armed if is_dry_run => {}
+                Status::Armed | Status::InDoubt | Status::Failed => {
+                    let id = operation.id;
+                    let whose = scope.to_string();
+                    return Err(ResumeError::Unsettled { whose, id }.into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that nothing but the caller's own work goes, or says whose else would.
+    pub(crate) fn narrow_to_own(
+        &self,
+        back: &UndoWhat,
+        options: &mut UndoOptions,
+    ) -> Result<(), EngineError> {
+        let plan = match self.preview_undo(back, options) {
+            Err(error) if is_nothing(&error) => return Ok(()),
+            plan => plan?,
+        };
+        let mut only = Vec::new();
+        for step in plan.steps {
+            let id = step.id;
+            let found = self.store.operation(id)?;
+            let (agent, task) = found.map_or((None, None), |it| (it.agent, it.task));
+            if agent.is_none() || agent != self.context.agent {
+                return Err(EngineError::NotOwn { id, agent, task });
+            }
+            only.push(id);
+        }
+        options.only = Some(only);
+        Ok(())
+    }
+
+    /// Tells what a trigger does with work on some targets.
+    pub(crate) fn action_on(&self, kind: TriggerKind, targets: &[Target]) -> TriggerAction {
+        let rules = self.settings.triggers.as_ref();
+        let said = rules.and_then(|rules| rules.action(kind, targets));
+        said.unwrap_or_default()
+    }
+
+    /// Finds the task that is meant, or the agent outside of one.
+    fn scope_of(&self, task: Option<&TaskId>) -> Result<Scope, EngineError> {
+        let agent = self.context.agent.clone();
+        if let Some(id) = task.or(self.context.task.as_ref()) {
+            let found = self.store.task(id)?;
+            let found = found.ok_or_else(|| EngineError::NoTask { id: id.clone() })?;
+            if found.status != TaskStatus::Open {
+                return Err(EngineError::TaskEnded { id: id.clone() });
+            }
+            return Ok(Scope {
+                task: Some(id.clone()),
+                agent,
+            });
+        }
+        let mut open = Vec::new();
+        for task in self.store.tasks()? {
+            let is_theirs = agent.is_none() || task.agent == agent;
+            if task.status == TaskStatus::Open && is_theirs {
+                let scope = Scope {
+                    task: Some(task.id),
+                    agent: agent.clone(),
+                };
+                if self.has_marks(&scope)? {
+                    open.push(scope);
+                }
+            }
+        }
+        match <[Scope; 1]>::try_from(open) {
+            Ok([only]) => Ok(only),
+            Err(none) if none.is_empty() && agent.is_some() => Ok(Scope { task: None, agent }),
+            Err(open) => Err(EngineError::WhichTask { open: open.len() }),
+        }
+    }
+}
+
+/// Gives what a checkpoint says of the agent. One of an older program says that all before it is known.
+fn point_of(checkpoint: &Checkpoint) -> ResumePoint {
+    let said = checkpoint.resume.as_deref().cloned();
+    said.unwrap_or_else(|| ResumePoint {
+        position: checkpoint.lsn,
+        ..ResumePoint::default()
+    })
+}
+
+/// Tells whether an undo was refused because there is nothing to undo.
+pub(crate) const fn is_nothing(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::Plan(PlanError::Nothing) | EngineError::UndoneSince { .. }
+    )
+}
+
+/// Names operations, for a record.
+fn ids(reverted: &[Reverted]) -> Vec<OperationId> {
+    reverted.iter().map(|it| it.id).collect()
+}

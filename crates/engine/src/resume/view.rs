@@ -1,0 +1,163 @@
+//! What an agent is told that goes on: where, with what, and what became of what it had begun.
+
+use backout_model::{
+    AgentId, BadCheckpoint, Checkpoint, CheckpointName, LeftAlone, Lsn, OperationId, TaskId,
+    TriggerAction,
+};
+use serde::{Deserialize, Serialize};
+
+use super::choose::Scope;
+
+/// Where an agent goes on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Resumed {
+    /// The task; none for an agent outside of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// The agent, if it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The checkpoint, with the state and all that it says of the agent.
+    pub checkpoint: Checkpoint,
+    /// The number of the step to go on with; none if the checkpoint does not tell, or all are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_step: Option<u32>,
+    /// What was done with what was in flight.
+    pub action: TriggerAction,
+    /// Whether nothing was done, but said what would be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_dry_run: bool,
+    /// Whether it would be refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_refused: bool,
+    /// Whether somebody has to say first what becomes of what was in flight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
+    /// What was taken back.
+    pub reverted: Vec<Reverted>,
+    /// The undo that took it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<OperationId>,
+    /// What was done since and stays.
+    pub stays: Vec<Stays>,
+    /// What stood at the checkpoint and was undone since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone_since: Vec<LeftAlone>,
+    /// Newer checkpoints that could not be used.
+    pub skipped: Vec<SkippedCheckpoint>,
+    /// How many checkpoints there are.
+    pub checkpoints: usize,
+    /// How many operations were looked at after the checkpoint's place.
+    pub replayed: usize,
+    /// How long all of it took.
+    pub replay_ms: i64,
+}
+
+impl Resumed {
+    pub(super) fn of(
+        scope: &Scope,
+        checkpoint: Checkpoint,
+        skipped: Vec<SkippedCheckpoint>,
+    ) -> Self {
+        let step = checkpoint.resume.as_ref().and_then(|point| point.step);
+        Self {
+            task: scope.task.clone(),
+            agent: scope.agent.clone(),
+            next_step: step.and_then(backout_model::StepAt::next),
+            checkpoint,
+            action: TriggerAction::default(),
+            is_dry_run: false,
+            is_refused: false,
+            waits: false,
+            reverted: Vec::new(),
+            act: None,
+            stays: Vec::new(),
+            undone_since: Vec::new(),
+            skipped,
+            checkpoints: 0,
+            replayed: 0,
+            replay_ms: 0,
+        }
+    }
+}
+
+/// An operation that was taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reverted {
+    /// The operation.
+    pub id: OperationId,
+    /// Its line for people.
+    pub summary: String,
+    /// Why it had to go.
+    pub why: RevertedWhy,
+}
+
+/// Why an operation had to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RevertedWhy {
+    /// It was done after the checkpoint, and nobody had committed it.
+    AfterCheckpoint,
+    /// It was under way when the checkpoint was taken.
+    UnderWay,
+    /// Its process died before it was finished.
+    Died,
+}
+
+impl RevertedWhy {
+    /// Says it in words.
+    pub const fn as_words(self) -> &'static str {
+        match self {
+            Self::AfterCheckpoint => "it was done after the checkpoint, and not committed",
+            Self::UnderWay => "it was under way when the checkpoint was taken",
+            Self::Died => "its process died before it was finished",
+        }
+    }
+}
+
+/// An operation that stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stays {
+    /// The operation.
+    pub id: OperationId,
+    /// Its line for people.
+    pub summary: String,
+    /// Why it stays.
+    pub why: StaysWhy,
+}
+
+/// Why an operation stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StaysWhy {
+    /// It is committed.
+    Committed,
+    /// Somebody said so, or `backout.toml` does.
+    Kept,
+    /// Somebody has to decide.
+    Waits,
+}
+
+impl StaysWhy {
+    /// Says it in words.
+    pub const fn as_words(self) -> &'static str {
+        match self {
+            Self::Committed => "it is committed",
+            Self::Kept => "work in flight is kept here",
+            Self::Waits => "it waits for a decision",
+        }
+    }
+}
+
+/// A checkpoint that could not be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedCheckpoint {
+    /// Its name, if it can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<CheckpointName>,
+    /// Its place in the journal.
+    pub lsn: Lsn,
+    /// Why not.
+    #[serde(flatten)]
+    pub why: BadCheckpoint,
+}

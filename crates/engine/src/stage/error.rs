@@ -1,0 +1,38 @@
+//! Why a stage is not begun or ended. Nothing was changed.
+
+use backout_model::CheckpointName;
+
+use super::StageStanding;
+
+/// Says why.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// Nobody said whose work it is.
+    #[error("nobody said whose work the stage {name} is")]
+    Nobodys {
+        /// The stage.
+        name: CheckpointName,
+    },
+    /// It has begun already.
+    #[error("the stage {name} has begun already")]
+    Open {
+        /// The stage.
+        name: CheckpointName,
+    },
+    /// It is not open.
+    #[error("there is no open stage {name}")]
+    NotOpen {
+        /// The stage.
+        name: CheckpointName,
+        /// How it stands, if there was one.
+        standing: Option<StageStanding>,
+    },
+    /// A stage that began in it is open.
+    #[error("the stage {inner} began in {name} and is still open")]
+    Inner {
+        /// The stage.
+        name: CheckpointName,
+        /// The one in it.
+        inner: CheckpointName,
+    },
+}

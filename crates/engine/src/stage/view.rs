@@ -1,0 +1,91 @@
+//! A stage as it stands: what the journal keeps of it, and what every surface shows.
+
+use backout_model::{
+    AgentId, CheckpointName, Digest, Lsn, OperationId, TargetOutcome, TaskId, Timestamp, Trigger,
+    TriggerAction,
+};
+use serde::{Deserialize, Serialize};
+
+/// How a stage stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StageStanding {
+    /// It has begun.
+    Open,
+    /// It ended well.
+    Done,
+    /// It failed, and its work was taken back.
+    RolledBack,
+    /// It failed, and its work stays.
+    Kept,
+    /// It failed, and somebody has to decide about its work.
+    Waits,
+}
+
+impl StageStanding {
+    /// Names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Done => "done",
+            Self::RolledBack => "rolled back",
+            Self::Kept => "kept",
+            Self::Waits => "waits",
+        }
+    }
+
+    /// Tells whether it can still be ended.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Open | Self::Waits)
+    }
+}
+
+/// A stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageView {
+    /// Its name.
+    pub stage: CheckpointName,
+    /// Whose work it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The task that it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// How it stands.
+    pub standing: StageStanding,
+    /// Since when.
+    #[serde(default)]
+    pub at: Timestamp,
+    /// Where in the journal it began.
+    #[serde(default)]
+    pub lsn: Lsn,
+    /// The place in the journal that it goes back to.
+    pub position: Lsn,
+    /// What was done already after that place when it began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<OperationId>,
+    /// The digest of the project's graph at its boundary, if there is a graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Digest>,
+    /// What becomes of its work if it fails, if whoever began it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<TriggerAction>,
+    /// What made it fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
+    /// The undo that took its work back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<OperationId>,
+    /// The operations that were taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reverted: Vec<OperationId>,
+    /// How many targets came back.
+    #[serde(default)]
+    pub targets: usize,
+    /// Targets that a second look did not find as they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_as_before: Vec<TargetOutcome>,
+    /// Whether the project's graph is as it was; none if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_graph_restored: Option<bool>,
+}
