@@ -198,6 +198,7 @@ fn keep(engine: &Engine, tree: &Path) -> Result<(Duration, u64), Failure> {
         name: Some("bench".parse()?),
         state: serde_json::Value::Null,
         roots: vec![TargetPath::new(tree)?],
+        resume: None,
     }))?;
     let time = begun.elapsed();
     let Reply::WorkspaceKept(kept) = reply else {

@@ -10,6 +10,7 @@ use crate::answer::Failed;
 use crate::caller::{Caller, forbidden};
 
 /// Makes a command one about the caller's own work, or refuses it. Whoever may see everything asks as he likes.
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub(crate) fn narrow(
     engine: &Engine,
     caller: &Caller,
@@ -93,7 +94,11 @@ pub(crate) fn narrow(
         }
         // What an agent may ask of these is its own, or is taken out of the answer (`strip`).
         Command::Write { .. }
-        | Command::Proposal(ProposalCommand::List)
+        | Command::Proposal(
+            ProposalCommand::List
+            | ProposalCommand::Approve { .. }
+            | ProposalCommand::Reject { .. },
+        )
         | Command::Task(
             TaskCommand::List | TaskCommand::Begin { .. } | TaskCommand::Commit { id: None },
         )
@@ -108,7 +113,6 @@ pub(crate) fn narrow(
         | Command::Run(_)
         | Command::Try(_)
         | Command::Sandbox(_)
-        | Command::Proposal(ProposalCommand::Approve { .. } | ProposalCommand::Reject { .. })
         | Command::Rollout(_)
         | Command::Failed(_)
         | Command::Recover(_)
@@ -278,6 +282,9 @@ pub(crate) fn strip(caller: &Caller, mut reply: Reply) -> Reply {
         | Reply::Task(_)
         | Reply::Committed { .. }
         | Reply::Checkpoint(_)
+        | Reply::CheckpointNotDue(_)
+        | Reply::Resumed(_)
+        | Reply::Stage(_)
         | Reply::WorkspaceKept(_)
         | Reply::WorkspacePlan(_)
         | Reply::WorkspaceDropped { .. }

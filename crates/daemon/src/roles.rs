@@ -28,6 +28,7 @@ pub(crate) enum Need {
 const RUNS: &str = "a command needs a process of its own: `POST /v1/runs` starts one";
 
 /// Says what a command needs.
+#[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub(crate) fn need(command: &Command) -> Need {
     match command {
         Command::Write { .. } | Command::Restore { .. } => Need::Request,
@@ -59,7 +60,6 @@ pub(crate) fn need(command: &Command) -> Need {
             }
         }
         Command::Drift(command) if command.only_looks() => Need::Look,
-        Command::Drift(_) => Need::Operate,
         Command::Failed(command) => match command {
             FailedCommand::List => Need::LookAtAll,
             FailedCommand::Retry { .. } | FailedCommand::Accept { .. } => Need::Operate,
@@ -96,7 +96,8 @@ pub(crate) fn need(command: &Command) -> Need {
         | Command::Gc {
             is_dry_run: true, ..
         } => Need::LookAtAll,
-        Command::Recover(_)
+        Command::Drift(_)
+        | Command::Recover(_)
         | Command::Gc {
             is_dry_run: false, ..
         }

@@ -20,6 +20,7 @@ const LISTED_MAX: usize = 40;
 const DIFF_BYTES_MAX: usize = 64 * 1024;
 
 /// Says a reply.
+#[expect(clippy::too_many_lines, reason = "one arm for each reply")]
 pub(crate) fn reply(reply: &Reply) -> String {
     match reply {
         Reply::Finished(it) => finished(it),

@@ -9,6 +9,10 @@ fn key(name: &str) -> Key {
     Key::in_space("rows:table", &[name]).unwrap()
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it stands where there may be none"
+)]
 fn some(text: &str) -> Option<String> {
     Some(text.to_owned())
 }

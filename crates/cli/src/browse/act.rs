@@ -96,7 +96,8 @@ impl Act {
                     UndoWhat::Newest { .. }
                     | UndoWhat::Operations(_)
                     | UndoWhat::Paths { .. }
-                    | UndoWhat::ToCheckpoint(_) => Words::Undo,
+                    | UndoWhat::ToCheckpoint(_)
+                    | UndoWhat::ToPlace { .. } => Words::Undo,
                 };
                 let command = Command::Undo {
                     what,

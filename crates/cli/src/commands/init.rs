@@ -177,12 +177,11 @@ pub(crate) fn cmd_init(session: &mut Session, args: &InitArgs) -> Result<(), Fai
     for note in &setup.notes {
         session.ui.note(note);
     }
-    let options: String = options(gets, &places)
-        .iter()
-        .map(|option| format!(" {option}"))
-        .collect();
+    let mut options = options(gets, &places);
+    options.push("--check");
+    let options = options.join(" ");
     session.ui.hint(&format!(
-        "see whether it works with `backout init {agent}{options} --check`; start the agent anew if it runs"
+        "see whether it works with `backout init {agent} {options}`; start the agent anew if it runs"
     ));
     Ok(())
 }

@@ -251,7 +251,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Status(args) => status::cmd_status(session, &args),
         Subcommand::Failed(args) => failed::cmd_failed(session, args),
         Subcommand::Drift(args) => drift::cmd_drift(session, args),
-        Subcommand::Watch(args) => watch::cmd_watch(session, args),
+        Subcommand::Watch(args) => watch::cmd_watch(session, &args),
         Subcommand::Pending(args) => pending::cmd_pending(session, &args),
         Subcommand::Notice(args) => notice::cmd_notice(session, &args),
         Subcommand::Approve(args) => approve::cmd_approve(session, args),

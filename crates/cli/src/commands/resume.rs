@@ -15,6 +15,7 @@ use crate::session::Session;
 ///
 /// A checkpoint that is damaged, that a newer Backout wrote or that belongs to another task is skipped and told, and the one before it is used.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(crate) struct ResumeArgs {
     /// The task; by default the one of `--task`, or the only open one that has a checkpoint.
     #[arg(value_name = "TASK")]

@@ -40,6 +40,7 @@ struct BeginArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 struct EndArgs {
     /// Its name.
     #[arg(value_name = "STAGE")]

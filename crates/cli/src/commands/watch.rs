@@ -43,7 +43,7 @@ impl WatchArgs {
 }
 
 /// Looks for drift.
-pub(crate) fn cmd_watch(session: &mut Session, args: WatchArgs) -> Result<(), Failure> {
+pub(crate) fn cmd_watch(session: &mut Session, args: &WatchArgs) -> Result<(), Failure> {
     let engine = session.engine()?;
     let below = named(&engine, &args.targets)?;
     if args.is_once() {

@@ -178,7 +178,7 @@ pub(super) fn decided(session: &mut Session, decided: &DriftDecided) {
     session.ui.done(&text);
     for note in &decided.notes {
         let note = session.here.shorten(&printable(note));
-        session.ui.note(&format!("{note}"));
+        session.ui.note(&note);
     }
 }
 
@@ -193,11 +193,13 @@ pub(crate) fn news(session: &mut Session, round: &Round, _now: Timestamp) {
     } else {
         let mut text = String::new();
         for note in &round.news {
-            text.push_str(&match note {
-                DriftNote::Detected(drift) => line(drift, &session.here),
-                DriftNote::Resolved(end) => format!("{}\n", over(end, &session.here)),
-                DriftNote::Ignoring { .. } | DriftNote::Heeding { .. } => continue,
-            });
+            match note {
+                DriftNote::Detected(drift) => text.push_str(&line(drift, &session.here)),
+                DriftNote::Resolved(end) => {
+                    let _written = writeln!(text, "{}", over(end, &session.here));
+                }
+                DriftNote::Ignoring { .. } | DriftNote::Heeding { .. } => {}
+            }
         }
         session.ui.print(&text);
     }

@@ -1,6 +1,7 @@
 //! The project's state graph: drawn, updated, checked; and evidence.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use anstyle::Style;
 use backout_engine::{EvidenceView, GraphChecked, GraphUpdated, GraphView};
@@ -56,14 +57,15 @@ pub(super) fn shown(session: &mut Session, view: &GraphView) {
     });
     let mut text = table(cells.collect(), session.ui.width());
     for violated in &view.violated {
-        text.push_str(&format!(
-            "{} {} {}: {} ({})\n",
+        let _written = writeln!(
+            text,
+            "{} {} {}: {} ({})",
             paint(weight(violated.violation.severity), "!"),
             violated.kind,
             short(&violated.node),
             printable(&violated.violation.why),
             violated.violation.invariant,
-        ));
+        );
     }
     session.ui.print(&text);
 }
@@ -76,8 +78,10 @@ fn leads(node: &Drawn) -> String {
             EdgeKind::AssignedTo | EdgeKind::Traces | EdgeKind::Confirms | EdgeKind::Produces
         )
     });
-    said.map(|(kind, to)| format!("  {} {}", kind.as_str(), short(to)))
-        .collect()
+    said.fold(String::new(), |mut text, (kind, to)| {
+        let _written = write!(text, "  {} {}", kind.as_str(), short(to));
+        text
+    })
 }
 
 fn sign(node: &Drawn) -> (&'static str, Style) {

@@ -31,7 +31,7 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
     if status.drifted > 0 {
         let targets = counted(status.drifted, "target");
         let heading = heading("not as recorded any more", WARN);
-        text.push_str(&format!("{heading}  {targets}; see `backout drift`\n"));
+        text.extend([&heading, "  ", &targets, "; see `backout drift`\n"]);
     }
     if !status.acts_left.is_empty() {
         text.push_str(&heading("left half-way", WARN));

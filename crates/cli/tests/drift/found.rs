@@ -75,7 +75,7 @@ fn what_we_do_ourselves_is_no_drift() {
             let text = format!("{number}\n");
             let script = format!("echo {number} >> {name}.log; chmod 600 {name} 2>/dev/null; true");
             let words: Vec<&str> = match random.below(10) {
-                0 | 1 | 2 => vec!["write", "-p", name, "--text", &text],
+                0..=2 => vec!["write", "-p", name, "--text", &text],
                 3 => vec!["rm", "-r", name],
                 4 => vec!["mv", name, other],
                 5 => vec!["cp", "-r", "d", other],

@@ -6,14 +6,14 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long to wait for a watch to tell something, on a busy machine too.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct World {
     _directory: TempDir,
@@ -203,10 +203,7 @@ impl Watching {
 
     /// Gives what it tells within a moment, if anything.
     pub(crate) fn more(&mut self, moment: Duration) -> Option<Value> {
-        match self.lines.recv_timeout(moment) {
-            Ok(line) => Some(line),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.lines.recv_timeout(moment).ok()
     }
 
     /// Ends it with a signal, and gives its exit code.

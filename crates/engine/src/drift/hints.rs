@@ -180,7 +180,7 @@ impl Hints {
         let Some(inotify) = self.inotify.take() else {
             return heard;
         };
-        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
+        let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = inotify::Reader::new(&inotify, &mut buffer);
         let mut events = 0;
         let mut gone = Vec::new();

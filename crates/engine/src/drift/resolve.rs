@@ -228,10 +228,10 @@ impl Engine {
         match merge3(&base, &read(&now)?, &read(theirs)?) {
             Merge::Clean(merged) => {
                 let kept = self.store.stash(it.by, &mut merged.as_slice());
-                let (digest, size) = kept.map_err(|error| error.to_string())?;
+                let (digest, bytes) = kept.map_err(|error| error.to_string())?;
                 let was = Was {
                     body: Body::Stored(digest),
-                    size: Some(size),
+                    size: Some(bytes),
                     identity: None,
                     ..now
                 };

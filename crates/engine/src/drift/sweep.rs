@@ -263,7 +263,7 @@ impl Asking<'_> {
                 // The bytes are another operation's to tell, so its stamps are not noted here.
                 Compare::All
             }
-            (Aspect::Stranger | Aspect::Whole, _) | (Aspect::Looks, _) => Compare::Nothing,
+            (Aspect::Stranger | Aspect::Whole | Aspect::Looks, _) => Compare::Nothing,
         }
     }
 

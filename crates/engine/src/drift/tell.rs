@@ -34,7 +34,7 @@ impl Engine {
         let mut candidates: Vec<Candidate> = Vec::new();
         for it in &swept.candidates {
             let key = it.differing.target.key();
-            if standing.ignored_by(key).is_none() && !self.is_accepted(standing, it) {
+            if standing.ignored_by(key).is_none() && !is_accepted(standing, it) {
                 candidates.push(it.clone());
             }
         }
@@ -93,15 +93,14 @@ impl Engine {
         let operation = swept.operations.get(&head.by);
         let task = operation.and_then(|it| it.task.clone());
         let is_under_way = match &task {
-            Some(task) => match open_tasks.get(task) {
-                Some(known) => *known,
-                None => {
+            Some(task) => {
+                if !open_tasks.contains_key(task) {
                     let found = self.store.task(task)?;
                     let is_open = found.is_some_and(|it| it.status == TaskStatus::Open);
                     open_tasks.insert(task.clone(), is_open);
-                    is_open
                 }
-            },
+                open_tasks.get(task).copied().unwrap_or(false)
+            }
             None => false,
         };
         let is_one = count == 1;
@@ -156,12 +155,6 @@ impl Engine {
         };
         let members = group.0;
         Ok(ToldDrift { drift, members })
-    }
-
-    /// Tells whether somebody accepted just this, and nobody wrote it since.
-    fn is_accepted(&self, standing: &Standing, it: &Candidate) -> bool {
-        let accepted = standing.accepted.get(&subject_of(&it.differing.target));
-        accepted.is_some_and(|(mark, lsn)| *mark == it.differing.mark && *lsn > it.lsn)
     }
 
     /// Finds an operation that wrote the target after what is believed, and that is not in effect or not finished.
@@ -274,4 +267,10 @@ fn folded(candidates: Vec<Candidate>) -> Vec<Group> {
         }
     }
     groups
+}
+
+/// Tells whether somebody accepted just this, and nobody wrote it since.
+fn is_accepted(standing: &Standing, it: &Candidate) -> bool {
+    let accepted = standing.accepted.get(&subject_of(&it.differing.target));
+    accepted.is_some_and(|(mark, lsn)| *mark == it.differing.mark && *lsn > it.lsn)
 }

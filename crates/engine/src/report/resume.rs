@@ -38,7 +38,7 @@ pub(super) fn resume(error: &ResumeError) -> Report {
             .next_call("see it with {}", [Call::show(*id)])
             .next_call(
                 "decide about it with {}, or with `--rollback`; then ask again",
-                [Call::of("recover").typed(Typed::default().and(&["--keep", &id.short().to_string()]))],
+                [Call::of("recover").typed(Typed::default().and(&["--keep", &id.short()]))],
             ),
     }
 }

@@ -102,7 +102,7 @@ impl Scope {
             checkpoint: checkpoint.name.clone(),
             bytes: checkpoint.resume.as_ref()?.bytes,
         };
-        self.noted(self.subject()?, serde_json::to_value(listed).ok()?)
+        Some(self.noted(self.subject()?, serde_json::to_value(listed).ok()?))
     }
 
     /// Says that an agent went on.
@@ -116,11 +116,11 @@ impl Scope {
             "act": resumed.act,
             "skipped": resumed.skipped,
         });
-        self.noted(format!("resumed {}", self.subject()?), body)
+        Some(self.noted(format!("resumed {}", self.subject()?), body))
     }
 
-    fn noted(&self, subject: String, body: serde_json::Value) -> Option<Event> {
-        Some(Event::Noted(Box::new(Note {
+    fn noted(&self, subject: String, body: serde_json::Value) -> Event {
+        Event::Noted(Box::new(Note {
             topic: Topic::State,
             subject,
             lsn: Lsn(0),
@@ -128,7 +128,7 @@ impl Scope {
             agent: self.agent.clone(),
             task: self.task.clone(),
             body,
-        })))
+        }))
     }
 }
 

@@ -238,10 +238,9 @@ impl Engine {
     ) -> Result<(), EngineError> {
         for operation in since {
             match operation.status {
+                Status::Armed if Some(operation.id) == self.context.within => {}
                 Status::Armed if self.store.is_alive(&operation.owner) => {
-                    if Some(operation.id) != self.context.within {
-                        return Err(self.unfinished(operation));
-                    }
+                    return Err(self.unfinished(operation));
                 }
                 Status::Armed if is_dry_run => {}
                 Status::Armed | Status::InDoubt | Status::Failed => {

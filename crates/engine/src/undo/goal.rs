@@ -357,13 +357,12 @@ impl Engine {
             return Ok(aim);
         }
         for id in &aim.roots {
-            match parts.get(id) {
-                Some(part) => aim.keys.extend(part.iter().cloned()),
-                None => {
-                    let root = self.store.operation(*id)?;
-                    let all = root.iter().flat_map(Operation::in_effect);
-                    aim.keys.extend(all.map(|it| it.target.key().clone()));
-                }
+            if let Some(part) = parts.get(id) {
+                aim.keys.extend(part.iter().cloned());
+            } else {
+                let root = self.store.operation(*id)?;
+                let all = root.iter().flat_map(Operation::in_effect);
+                aim.keys.extend(all.map(|it| it.target.key().clone()));
             }
         }
         aim.parts.extend(parts);

@@ -174,6 +174,7 @@ fn every_command_that_can_travel_comes_back_as_it_was() {
         Command::Checkpoint(CheckpointCommand::Mark {
             name: None,
             state: serde_json::json!({"step": 3}),
+            resume: None,
         }),
         Command::Log(Filter {
             at: Some(Key::from(path.clone())),

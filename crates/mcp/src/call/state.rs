@@ -97,7 +97,7 @@ pub(super) fn stage(arguments: Stage) -> Result<Work, Report> {
             },
             (StageAct::End, Some(name)) => StageCommand::End {
                 name,
-                failed: arguments.failed.then(|| StageEnd {
+                failed: arguments.failed.then_some(StageEnd {
                     trigger: TriggerKind::PlanFailure,
                     why: arguments.why,
                     action: None,

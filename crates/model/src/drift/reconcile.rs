@@ -48,10 +48,9 @@ pub fn reconcile(
                 drift.since.right = known.drift.since.right;
                 drift.since.seen = known.drift.since.seen;
             }
-            Some(_) => {}
             // It is told with its directory, and whoever looks at all of that tells it anew.
             None if is_covered(open, &drift) => continue,
-            None => {}
+            Some(_) | None => {}
         }
         news.push(News {
             subject,

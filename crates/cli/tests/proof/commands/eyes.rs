@@ -153,12 +153,12 @@ fn what_is_not_undone_is_said_by_the_undo_as_well() {
         ),
     ] {
         let world = World::new();
-        let made = Command::new("mknod")
+        let device = Command::new("mknod")
             .arg(world.path("disk"))
             .args(["b", "7", "250"])
             .status()
             .unwrap();
-        assert!(made.success());
+        assert!(device.success());
         let line = format!("{line}; echo > new");
         let output = world.run(&["run", "--", "bash", "-c", &line]);
         assert!(

@@ -90,7 +90,7 @@ pub(super) fn shapes<'e>(events: &'e [Value], trace: &'e Value) -> Vec<(&'static
                 &event["payload"],
             )),
             "tool.result" => {
-                pairs.push(("integration/mplp-tool-event.schema.json", &event["payload"]))
+                pairs.push(("integration/mplp-tool-event.schema.json", &event["payload"]));
             }
             _ => {}
         }
@@ -220,33 +220,33 @@ fn whoever_touches_it_is_found_by_both() {
         fs::write(path, text.replacen(from, to, 1)).unwrap();
     };
     refused("a-record", &|copy| {
-        replaced(&copy.join("journal.jsonl"), "plan-failure", "user-request")
+        replaced(&copy.join("journal.jsonl"), "plan-failure", "user-request");
     });
     refused("an-event", &|copy| {
         replaced(
             &copy.join("timeline.jsonl"),
             "rollback.completed",
             "rollback.forgotten",
-        )
+        );
     });
     refused("the-trace", &|copy| {
         replaced(
             &copy.join("artifacts/trace.json"),
             "rollback.initiated",
             "nothing.initiated",
-        )
+        );
     });
     refused("a-sum", &|copy| {
-        replaced(&copy.join("SHA256SUMS"), "journal.jsonl", "journal.json")
+        replaced(&copy.join("SHA256SUMS"), "journal.jsonl", "journal.json");
     });
     refused("gone", &|copy| {
-        fs::remove_file(copy.join("artifacts/graph.json")).unwrap()
+        fs::remove_file(copy.join("artifacts/graph.json")).unwrap();
     });
     refused("more", &|copy| {
-        fs::write(copy.join("more.txt"), "x").unwrap()
+        fs::write(copy.join("more.txt"), "x").unwrap();
     });
     refused("no-manifest", &|copy| {
-        fs::remove_file(copy.join("manifest.json")).unwrap()
+        fs::remove_file(copy.join("manifest.json")).unwrap();
     });
     // Somebody who takes a record out and puts every sum right again.
     refused("resummed", &|copy| {

@@ -92,12 +92,12 @@ fn a_trial_that_is_shown_says_what_somebody_changed_meanwhile() {
     fs::write(world.path("c"), "theirs too\n").unwrap();
     fs::write(world.path("m"), "and theirs\n").unwrap();
     let shown = world.json(&["try", "--show"]);
-    let changes = shown["changes"].as_array().unwrap().iter();
-    let changed = changes.filter(|it| it["is_conflict"] == true);
+    let all = shown["changes"].as_array().unwrap().iter();
+    let changed = all.filter(|it| it["is_conflict"] == true);
     let changed = changed.map(|it| it["path"].as_str().unwrap().rsplit('/').next().unwrap());
     assert_eq!(changed.collect::<Vec<_>>(), ["b", "c", "m"]);
     let told = world.fails(1, &["try", "--apply"]);
-    assert!(told.contains("b") && told.contains("c"), "{told}");
+    assert!(told.contains('b') && told.contains('c'), "{told}");
     world.ok(&["try", "--apply", "--only", "a"]);
     assert_eq!(world.read("a"), "a\nmore\n");
     world.check_store();
