@@ -59,6 +59,8 @@ mod messages_doctor;
 mod messages_file;
 #[path = "suite/messages_gates.rs"]
 mod messages_gates;
+#[path = "suite/messages_graph.rs"]
+mod messages_graph;
 #[path = "suite/messages_http.rs"]
 mod messages_http;
 #[path = "suite/messages_inside.rs"]

@@ -45,7 +45,7 @@ enum GraphSubcommand {
         force: bool,
 
         /// Only say what would come of it.
-        #[arg(long)]
+        #[arg(long, short = 'n')]
         dry_run: bool,
     },
     /// Write the graph as one JSON document.
@@ -67,7 +67,7 @@ enum GraphSubcommand {
         to: ToArgs,
 
         /// Only say what would come of it.
-        #[arg(long)]
+        #[arg(long, short = 'n')]
         dry_run: bool,
     },
     /// Take nodes out of the graph. Their versions stay in the journal.

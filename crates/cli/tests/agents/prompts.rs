@@ -214,10 +214,10 @@ fn a_store_of_format_5_is_brought_over_and_takes_prompts() {
     let world = World::new();
     world.write("a.txt", "before");
     world.backout(&["write", "a.txt", "--text", "after"]);
-    // What format 6 added is taken away again: then it is one of format 5.
+    // What formats 6 and 7 added is taken away again: then it is one of format 5.
     let state = world.home().join(".local/state/backout");
     let journal = rusqlite::Connection::open(state.join("journal.sqlite")).unwrap();
-    let older = "DROP TABLE prompt; DROP INDEX operation_prompt;
+    let older = "DROP TABLE note; DROP TABLE prompt; DROP INDEX operation_prompt;
         ALTER TABLE operation DROP COLUMN prompt; PRAGMA user_version = 5;";
     journal.execute_batch(older).unwrap();
     drop(journal);

@@ -71,9 +71,9 @@ async def every_tool():
         assert it.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25"), it.protocol_version
         tools = {tool.name: tool for tool in (await it.list_tools()).tools}
         print(len(json.dumps([tool.model_dump(mode="json", by_alias=True) for tool in tools.values()])), "bytes of tools")
-        assert len(tools) == 18, list(tools)
+        assert len(tools) == 23, list(tools)
         hints = {name: tool.annotations for name, tool in tools.items()}
-        for name in ["log", "diff", "show", "preview_undo"]:
+        for name in ["log", "diff", "show", "drift", "graph", "preview_undo"]:
             assert hints[name].read_only_hint and not hints[name].destructive_hint, name
         for name in ["write", "edit", "delete", "move", "run", "sql", "undo"]:
             assert not hints[name].read_only_hint and hints[name].destructive_hint, name
@@ -143,6 +143,34 @@ async def every_tool():
         await call(it, "task", act="commit", name="second")
         value, said = await call(it, "task", act="list")
         assert {it["id"] for it in value["tasks"]} == {"mine", "second"}, said
+
+        await call(it, "task", act="begin", name="going")
+        await call(it, "write", path="step1", content="1", task="going")
+        await call(it, "checkpoint", step=1, steps=2, summary="half", state={"at": 1}, task="going")
+        await call(it, "write", path="step2", content="2", task="going")
+        value, said = await call(it, "resume", task="going")
+        assert (work / "step1").exists() and not (work / "step2").exists(), said
+        await call(it, "stage", act="begin", name="build", task="going")
+        await call(it, "write", path="built", content="b", task="going")
+        value, said = await call(it, "stage", act="end", name="build", failed=True, why="no", task="going")
+        assert not (work / "built").exists(), said
+        await call(it, "stage", act="list", task="going")
+        await call(it, "task", act="commit", name="going")
+
+        (work / "step1").write_text("somebody's")
+        value, said = await call(it, "drift")
+        assert any("step1" in drift["subject"] for drift in value["open"]) and "step1" in said, said
+        context = {
+            "meta": {"protocol_version": "1.0.0", "schema_version": "1.0.0", "created_at": "2026-01-01T00:00:00.000Z"},
+            "context_id": "550e8400-e29b-41d4-a716-446655440000",
+            "root": {"domain": "shop", "environment": "test"},
+            "title": "the shop",
+            "status": "draft",
+        }
+        await call(it, "declare", objects=[context])
+        value, said = await call(it, "graph")
+        assert "the shop" in said, said
+        await call(it, "declare", is_error=True, objects=[{"context_id": "no"}])
 
         await call(it, "checkpoint", name="here", state={"step": 3})
         await call(it, "write", path="t.txt", content="later")

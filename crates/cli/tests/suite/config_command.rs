@@ -236,7 +236,7 @@ fn a_write_that_must_not_stay_and_stays_is_told_until_it_is_settled() {
             newest:
             ●  9e3779b9  just now  applied  write b
             store:
-              journal    1 operation: 1 applied; 285.6 KiB
+              journal    1 operation: 1 applied; 293.7 KiB
               images     4 B of 2.0 GiB
               directory  $WORLD/state
             hint: see why, and what to do about it, with `backout failed`

@@ -149,7 +149,7 @@ fn a_store_of_a_newer_version() {
     fs::write(world.place("state/lock"), "format 99\n").unwrap();
     insta::assert_snapshot!(world.cli(["log"]), @"
     error: the store was written by a newer version of Backout
-      why: it has format 99, this program reads up to 6
+      why: it has format 99, this program reads up to 7
       next: use Backout 4.2.0 or newer; nothing was changed
     [exit code 3]
     ");
@@ -159,7 +159,7 @@ fn a_store_of_a_newer_version() {
         .unwrap();
     insta::assert_snapshot!(world.cli(["log"]), @"
     error: the store was written by a newer version of Backout
-      why: it has format 99, this program reads up to 6
+      why: it has format 99, this program reads up to 7
       next: use the newer program; nothing was changed
     [exit code 3]
     ");

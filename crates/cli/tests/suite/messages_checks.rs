@@ -130,7 +130,7 @@ retries = 1
 fn every_mistake_with_its_place() {
     let world = World::new().file("backout.toml", WRONG);
     insta::assert_snapshot!(world.cli(["config", "check"]), @r#"
-    backout.toml:2:1: `surprise` is not known; known are version, protect, syntax, policy, check, rule, watch, compensation, risk, notify, ladder, agents
+    backout.toml:2:1: `surprise` is not known; known are version, protect, syntax, policy, check, rule, watch, compensation, risk, notify, ladder, triggers, checkpoints, agents
     backout.toml:4:8: `../out` can match nothing: this file counts for what is in `$WORLD/work`
     backout.toml:5:11: `protect.expires` must be a time, or "never", like "30s", "24h" or "7d"
     backout.toml:7:21: `jsn` is no format; did you mean `json`?

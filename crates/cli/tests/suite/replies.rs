@@ -199,6 +199,8 @@ fn every_reply_is_as_the_schema_says() {
     checking(&mut judge);
     failing(&mut judge);
     drifting(&mut judge);
+    going_on(&mut judge);
+    in_the_graph(&mut judge);
     rolling_out(&mut judge);
     asking_servers(&mut judge);
     in_databases(&mut judge);
@@ -336,6 +338,40 @@ fn drifting(judge: &mut Judge) {
     judge.replies(&world, "drift ignore *.log", "drift-decided");
     judge.replies(&world, "drift --all", "drift");
     judge.replies(&world, "watch --once", "drift");
+}
+
+fn going_on(judge: &mut Judge) {
+    let world = World::new();
+    judge.replies(&world, "task begin t", "task");
+    judge.replies(&world, "--task t write a.txt --text one", "finished");
+    judge.replies(&world, "--task t checkpoint --step 1/2", "checkpoint");
+    judge.replies(
+        &world,
+        "--task t checkpoint --step 1/2 --if-due",
+        "checkpoint-not-due",
+    );
+    judge.replies(&world, "--task t write b.txt --text one", "finished");
+    judge.replies(&world, "resume t -n", "resumed");
+    judge.replies(&world, "resume t", "resumed");
+    judge.replies(&world, "--task t stage begin s", "stage");
+    judge.replies(&world, "--task t write c.txt --text one", "finished");
+    judge.replies(&world, "--task t stage list", "stages");
+    judge.replies(&world, "--task t stage end s --failed", "stage");
+    assert!(!world.path("b.txt").exists() && !world.path("c.txt").exists());
+}
+
+fn in_the_graph(judge: &mut Judge) {
+    let context = r#"{"meta": {"protocol_version": "1.0.0", "schema_version": "1.0.0", "created_at": "2026-01-01T00:00:00.000Z"},
+        "context_id": "550e8400-e29b-41d4-a716-446655440000", "root": {"domain": "shop", "environment": "test"},
+        "title": "the shop", "status": "active"}"#;
+    let world = World::new().file("c.json", context);
+    judge.replies(&world, "graph import c.json", "graph-updated");
+    judge.replies(&world, "graph show", "graph");
+    judge.replies(&world, "graph export", "graph-document");
+    judge.replies(&world, "graph check", "graph-checked");
+    judge.fails(&world, "graph restore --to nothing", "unknown-checkpoint");
+    judge.replies(&world, "export --format mplp out", "evidence");
+    judge.replies(&world, "verify --evidence out", "evidence");
 }
 
 fn failing(judge: &mut Judge) {

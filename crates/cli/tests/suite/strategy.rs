@@ -164,7 +164,7 @@ fn what_was_logged_is_lost_with_the_file_that_it_is_a_change_of() {
       content 128.9 KiB -> 128.9 KiB, not shown: only what changed was kept, and `big` is not what was written then
     ");
     insta::assert_snapshot!(world.cli(["verify"]), @"
-    checked 7 records, 1 content and 0 kept inodes
+    checked 9 records, 1 content and 0 kept inodes
     0 operations can still be undone
     1 operation cannot be undone any more
       9e3779b9  only what changed was kept, and `$WORLD/work/big` is not what was written then

@@ -120,7 +120,7 @@ impl Engine {
             lsn: Lsn(0),
             position: point.position,
             known: point.known,
-            graph: self.graph_digest(None)?,
+            graph: self.graph_digest()?,
             on_failure,
             trigger: None,
             act: None,
@@ -140,7 +140,7 @@ impl Engine {
         self.refuse_inner(&view)?;
         self.recover_the_dead()?;
         view.standing = StageStanding::Done;
-        view.graph = self.graph_digest(None)?;
+        view.graph = self.graph_digest()?;
         self.note_stage(&mut view)?;
         Ok(view)
     }
@@ -207,7 +207,7 @@ impl Engine {
             }
         }
         if let Some(then) = &view.graph {
-            view.is_graph_restored = Some(self.graph_digest(None)?.as_ref() == Some(then));
+            view.is_graph_restored = Some(self.graph_digest()?.as_ref() == Some(then));
         }
         Ok(())
     }
@@ -324,24 +324,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives the digest of the project's graph as it stands, or stood at a place; none if there is no graph.
-    fn graph_digest(&self, up_to: Option<Lsn>) -> Result<Option<Digest>, EngineError> {
-        let filter = NoteFilter {
-            up_to,
-            ..NoteFilter::newest(Topic::Graph)
-        };
-        let mut nodes: Vec<(String, String)> = self
-            .store
-            .notes(&filter)?
-            .into_iter()
-            .map(|note| (note.subject, note.body.to_string()))
-            .collect();
-        if nodes.is_empty() {
-            return Ok(None);
-        }
-        nodes.sort_unstable();
-        let text = serde_json::to_vec(&nodes).unwrap_or_default();
-        Ok(Some(Digest::of(&text)))
+    /// Gives the digest of the project's graph as it stands, without versions and without what happened; none if there is no graph.
+    fn graph_digest(&self) -> Result<Option<Digest>, EngineError> {
+        let graph = self.graph(None)?;
+        let is_empty = graph.objects().next().is_none();
+        Ok((!is_empty).then(|| graph.digest_of_state()))
     }
 }
 

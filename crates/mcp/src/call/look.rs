@@ -64,12 +64,8 @@ pub(super) fn drift(arguments: &Drift, caller: &Caller) -> Result<Work, Report> 
     let path = path.map(|path| caller.path(path, Last::Itself));
     let below: Option<Key> = path.transpose()?.map(|path| key(&path)).transpose()?;
     Ok(asked_of_the_past(move |engine, caller| {
-        let command = match below {
-            Some(below) => DriftCommand::Look { below: vec![below] },
-            None => DriftCommand::List {
-                below: Vec::new(),
-                all: false,
-            },
+        let command = DriftCommand::Look {
+            below: below.into_iter().collect(),
         };
         let reply = engine.execute(Command::Drift(command))?;
         let Reply::Drift(mut report) = reply else {
