@@ -2,7 +2,7 @@
 //!
 //! A drift is a note of topic `drift`. Its subject is [`subject_of`] its target, its body a [`DriftNote`]. The newest note of a subject
 //! says whether it is open: the same drift is noted once, until it changes or is resolved. A directory in which much changed
-//! at once is one drift with a count ([`gather`]), and what to note is decided by one pure function ([`reconcile`]).
+//! at once is one drift with a count ([`gather()`]), and what to note is decided by one pure function ([`reconcile()`]).
 //!
 //! - No note holds a value or bytes: they may be secrets. A [`Found::mark`] tells two findings apart, and no more.
 //! - A pattern to be left alone is a note as well ([`DriftNote::Ignoring`]), under a subject of its own.
