@@ -106,10 +106,10 @@ impl GraphArgs {
             GraphSubcommand::Show { .. }
             | GraphSubcommand::Export { .. }
             | GraphSubcommand::Check { .. } => true,
-            GraphSubcommand::Import { dry_run, .. } | GraphSubcommand::Restore { dry_run, .. } => {
-                *dry_run
-            }
-            GraphSubcommand::Remove { .. } => false,
+            // Also one that only says what would come of it keeps others off meanwhile, and that takes a store.
+            GraphSubcommand::Import { .. }
+            | GraphSubcommand::Restore { .. }
+            | GraphSubcommand::Remove { .. } => false,
         }
     }
 

@@ -343,20 +343,20 @@ fn drifting(judge: &mut Judge) {
 fn going_on(judge: &mut Judge) {
     let world = World::new();
     judge.replies(&world, "task begin t", "task");
-    judge.replies(&world, "--task t write a.txt --text one", "finished");
-    judge.replies(&world, "--task t checkpoint --step 1/2", "checkpoint");
+    judge.replies(&world, "write a.txt --text one --task t", "finished");
+    judge.replies(&world, "checkpoint --step 1/2 --task t", "checkpoint");
     judge.replies(
         &world,
-        "--task t checkpoint --step 1/2 --if-due",
+        "checkpoint --step 1/2 --if-due --task t",
         "checkpoint-not-due",
     );
-    judge.replies(&world, "--task t write b.txt --text one", "finished");
+    judge.replies(&world, "write b.txt --text one --task t", "finished");
     judge.replies(&world, "resume t -n", "resumed");
     judge.replies(&world, "resume t", "resumed");
-    judge.replies(&world, "--task t stage begin s", "stage");
-    judge.replies(&world, "--task t write c.txt --text one", "finished");
-    judge.replies(&world, "--task t stage list", "stages");
-    judge.replies(&world, "--task t stage end s --failed", "stage");
+    judge.replies(&world, "stage begin s --task t", "stage");
+    judge.replies(&world, "write c.txt --text one --task t", "finished");
+    judge.replies(&world, "stage list --task t", "stages");
+    judge.replies(&world, "stage end s --failed --task t", "stage");
     assert!(!world.path("b.txt").exists() && !world.path("c.txt").exists());
 }
 
