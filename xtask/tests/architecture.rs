@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Who may depend on whom, among our own crates. Development dependencies do not count.
-const ALLOWED: [(&str, &[&str]); 22] = [
+const ALLOWED: [(&str, &[&str]); 23] = [
     ("backout-crashpoint", &[]),
     ("backout-model", &[]),
     ("backout-agents", &["backout-config", "backout-model"]),
@@ -18,6 +18,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
     ("backout-changeset", &[]),
     ("backout-checks", &["backout-config"]),
     ("backout-config", &[]),
+    ("backout-mplp", &["backout-model"]),
     ("backout-shell", &[]),
     ("backout-storage", &["backout-crashpoint", "backout-model"]),
     ("backout-files", &["backout-capture", "backout-model"]),
@@ -43,6 +44,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
             "backout-crashpoint",
             "backout-files",
             "backout-model",
+            "backout-mplp",
             "backout-storage",
         ],
     ),
@@ -69,6 +71,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
             "backout-gates",
             "backout-mcp",
             "backout-model",
+            "backout-mplp",
             "backout-remote",
             "backout-storage",
         ],
