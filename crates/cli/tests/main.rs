@@ -135,6 +135,8 @@ mod replies_checking;
 mod replies_elsewhere;
 #[path = "suite/replies_serving.rs"]
 mod replies_serving;
+#[path = "suite/replies_state.rs"]
+mod replies_state;
 #[path = "suite/rows_orm.rs"]
 mod rows_orm;
 #[path = "suite/rows_stopped.rs"]

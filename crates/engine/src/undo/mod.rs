@@ -11,6 +11,7 @@
 mod above;
 mod between;
 mod carriers;
+mod excused;
 mod follow;
 mod futile;
 mod goal;

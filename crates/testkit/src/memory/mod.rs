@@ -16,6 +16,7 @@ mod journal;
 mod leases;
 mod log;
 mod maintenance;
+mod notes;
 mod owners;
 mod standing;
 mod state;

@@ -3,7 +3,7 @@
 //! Every change of status goes through the status machine of the model; a record that would break it is refused, and with it
 //! its whole entry. A replay of stored records refuses nothing.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use backout_model::ports::StorageError;
@@ -354,28 +354,6 @@ impl State {
             ..prompt.clone()
         };
         self.prompts.entry(placed.id.clone()).or_insert(placed);
-    }
-
-    fn noted(&mut self, at: At, note: &Note) {
-        self.notes.push(Arc::new(Note {
-            lsn: at.lsn,
-            at: at.now,
-            ..note.clone()
-        }));
-    }
-
-    /// Forgets the notes whose records were cut off, but for the newest of each subject.
-    fn forget_notes(&mut self, up_to: Lsn) {
-        let mut seen = HashSet::new();
-        let mut kept: Vec<Arc<Note>> = Vec::new();
-        for note in self.notes.iter().rev() {
-            let is_newest = seen.insert((note.topic, note.subject.clone()));
-            if is_newest || note.lsn > up_to {
-                kept.push(Arc::clone(note));
-            }
-        }
-        kept.reverse();
-        self.notes = kept;
     }
 
     fn begin_task(&mut self, task: Task) {
