@@ -41,7 +41,8 @@ pub(super) fn check(format: Format, text: &str) -> Vec<Finding> {
             .root_node()
             .has_error()
             .then(|| python::joined(text, &tree));
-        faults.extend(joined.flatten().or_else(|| python::fault(text)));
+        let fault = joined.flatten().or_else(|| python::fault(text));
+        faults.extend(fault.or_else(|| python::misplaced_default(text, &tree)));
     }
     faults
         .into_iter()
@@ -172,8 +173,13 @@ fn may_be_right(format: Format, text: &str, node: Node<'_>) -> bool {
                 text.get(node.start_byte()..node.end_byte())
                     .unwrap_or_default()
             );
-            let word = line.split_whitespace().next().unwrap_or_default();
-            matches!(word, "print" | "exec" | "raise" | "except")
+            let mut words = line.split_whitespace();
+            match words.next().unwrap_or_default() {
+                "print" | "exec" | "raise" => true,
+                // `except X, e:`. Of what stands in parentheses both say the same.
+                "except" => !words.next().unwrap_or_default().starts_with('('),
+                _ => false,
+            }
         }
         // A line that begins with `[...` behind one that needs no semicolon.
         Format::JavaScript | Format::TypeScript | Format::Tsx => {

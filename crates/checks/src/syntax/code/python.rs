@@ -1,4 +1,5 @@
-//! What the grammar of Python lets pass: indentation, strings that do not end on their line, `try` without `except`.
+//! What the grammar of Python lets pass: indentation, strings that do not end on their line, `try` without `except`,
+//! parameters without a default behind one that has one.
 
 use tree_sitter::Tree;
 
@@ -43,6 +44,46 @@ pub(super) fn joined(text: &str, tree: &Tree) -> Option<Fault> {
             }
         }
         if node.has_error() && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return None;
+            }
+        }
+    }
+}
+
+/// Finds a parameter without a default behind one that has one.
+pub(super) fn misplaced_default(text: &str, tree: &Tree) -> Option<Fault> {
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        if matches!(node.kind(), "parameters" | "lambda_parameters") {
+            let mut children = node.walk();
+            let mut has_default = false;
+            for parameter in node.named_children(&mut children) {
+                match parameter.kind() {
+                    "default_parameter" | "typed_default_parameter" => has_default = true,
+                    // What follows a star is given by name.
+                    "list_splat_pattern" | "keyword_separator" => break,
+                    "identifier" | "typed_parameter" if has_default => {
+                        let part = text.get(parameter.byte_range()).unwrap_or_default();
+                        if part.starts_with('*') {
+                            break;
+                        }
+                        let found =
+                            format!("{} has no default, and one before it has", quote(part));
+                        return Some(
+                            Fault::new(parameter.start_byte(), found)
+                                .mended_by("give it a default, or put it first"),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if cursor.goto_first_child() {
             continue;
         }
         while !cursor.goto_next_sibling() {
