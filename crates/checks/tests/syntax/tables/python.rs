@@ -4,7 +4,8 @@ use backout_checks::syntax::Format;
 
 use super::{Bad, bad, good};
 
-const GOOD: [&str; 22] = [
+const GOOD: [&str; 23] = [
+    "def f(a, b=1, *c, d, e=2, **g):\n    pass\ndef h(a=1, *, b):\n    pass\n",
     "",
     "# c\n",
     "x = 1\n",
@@ -30,7 +31,19 @@ const GOOD: [&str; 22] = [
 ];
 
 #[rustfmt::skip]
-const BAD: [Bad; 33] = [
+const BAD: [Bad; 35] = [
+    (
+        "def f(a=1, b):\n    pass\n",
+        1,
+        12,
+        "`b` has no default, and one before it has",
+    ),
+    (
+        "f = lambda a=1, b: a\n",
+        1,
+        17,
+        "`b` has no default, and one before it has",
+    ),
     ("def f(:\n    pass\n", 1, 6, "the `(` of line 1 is not closed"),
     ("def f()\n    pass\n", 1, 1, "`def f()` cannot be read here"),
     ("x = (1\n", 1, 5, "the `(` of line 1 is not closed"),
