@@ -129,6 +129,7 @@ impl Engine {
             all.extend(planned.map(|(target, found)| PlannedTarget {
                 goes: false,
                 comes: false,
+                whole_by: None,
                 target,
                 state: match found.map(|found| (&found.lost, &found.state)) {
                     Some((Some(why), _)) => TargetState::CannotComeBack { why: why.clone() },
@@ -211,6 +212,7 @@ fn of_nobody(operation: &Operation, error: &EngineError) -> Vec<PlannedTarget> {
     let each = operation.in_effect().map(|standing| PlannedTarget {
         goes: false,
         comes: false,
+        whole_by: None,
         target: standing.target.clone(),
         state: TargetState::CannotComeBack {
             why: with_causes(error),

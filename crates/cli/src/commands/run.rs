@@ -438,7 +438,10 @@ fn take_back(session: &mut Session, engine: &Engine, report: &mut RunReport) -> 
             if let EngineError::Partial(undone) = &error {
                 report.undone = Some(*undone.clone());
             }
-            Some(Report::from(error))
+            let cause = how_it_failed(&report.end);
+            Some(Report::from(error).because(format!(
+                "it was to be taken back because the command failed: {cause}"
+            )))
         }
     }
 }
@@ -454,12 +457,15 @@ fn set_off_by(end: &CommandEnd) -> Trigger {
     if is_stopped {
         return Trigger::new(TriggerKind::ManualAbort, Source::Person);
     }
-    let why = match end.exit_code {
+    Trigger::new(TriggerKind::PlanFailure, Source::Command).because(how_it_failed(end))
+}
+
+fn how_it_failed(end: &CommandEnd) -> String {
+    match end.exit_code {
         _ if end.timed_out => "its time was up".to_owned(),
         Some(code) => format!("it ended with code {code}"),
         None => format!("it was ended by signal {}", end.signal.unwrap_or_default()),
-    };
-    Trigger::new(TriggerKind::PlanFailure, Source::Command).because(why)
+    }
 }
 
 /// Asks a person at the terminal. Without one the answer is no.

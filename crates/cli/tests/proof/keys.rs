@@ -299,8 +299,16 @@ fn who_removed_the_file_or_the_table_of_a_key_is_named_if_it_was_one_of_us() {
             assert!(!plan.contains("somebody else"), "{plan}");
             assert!(!plan.contains("independent"), "{plan}");
             let told = world.fails(1, undo);
-            assert!(told.contains(&gone), "{told}");
+            let first = format!("next: take that back first with `backout undo {gone}`");
+            assert!(told.contains(&first), "{told}");
+            assert!(!told.contains("stands in the way"), "{told}");
         }
+        // What it advises does it.
+        world.ok(&["undo", &gone]);
+        world.ok(&["undo", "a.toml:s.port"]);
+        assert_eq!(world.read("a.toml"), "[s]\nport = 1\nx = 1\n");
+        world.ok(&["redo", &set]);
+        world.ok(&["redo", &gone]);
         // Together they go.
         world.ok(&["undo", &set]);
         assert_eq!(world.read("a.toml"), "[s]\nport = 1\nx = 1\n");

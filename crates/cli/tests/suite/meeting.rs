@@ -78,10 +78,10 @@ fn of_two_undos_at_the_same_moment_the_second_finds_nothing_to_do() {
     let ran = world.ran(&second.wait_with_output().unwrap());
     insta::assert_snapshot!(ran, @"
     did not undo 9e3779b9  write a
-      a  skipped: another process changed its status at the same moment
+      a  skipped: another process undid or redid it at the same moment
     error: nothing was taken back
-      why: 9e3779b9 `a`: skipped: another process changed its status at the same moment
-      next: put right what stands in the way, then `backout undo 9e3779b9` again
+      why: 9e3779b9 `a`: skipped: another process undid or redid it at the same moment
+      next: see how it stands with `backout show 9e3779b9`
     [exit code 1]
     ");
     assert_eq!(world.text("a"), "0");

@@ -119,6 +119,7 @@ const EXCUSED: [(&str, &[&str]); 27] = [
     (
         "a call of the system fails that does not fail here; `proof/errno` lets each fail",
         &[
+            "check the file system, then try again",
             "become two processes",
             "wait for the command",
             "read the recipe",
@@ -369,6 +370,8 @@ const EXCUSED: [(&str, &[&str]); 27] = [
     (
         "it happens in the moment between two looks, or the system does not say where this program is; columns of a table",
         &[
+            "following it could write somewhere else than was looked at",
+            "put the directory back, or name the real path",
             "Backout could not take this write back, although a rule says no:",
             "it is not clear where this program is",
             "somebody changed it a moment ago",

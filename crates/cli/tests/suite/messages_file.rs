@@ -59,15 +59,15 @@ fn a_path_that_cannot_be() {
     symlink("two", world.path("one")).unwrap();
     symlink("one", world.path("two")).unwrap();
     insta::assert_snapshot!(world.unmoved(["write", "one/x", "--text", "1"]), @"
-    error: could not find `one/x`
-      why: Too many levels of symbolic links (os error 40)
-      next: check the file system, then try again
+    error: the symbolic link `one` leads to itself
+      why: it, or a link that it leads to, never comes to a file; nothing was changed
+      next: remove the link, or name the file
     [exit code 1]
     ");
     insta::assert_snapshot!(world.unmoved(["write", "one", "--text", "1"]), @"
-    error: a directory above `one` is a symbolic link now
-      why: following it could write somewhere else than was looked at
-      next: put the directory back, or name the real path
+    error: the symbolic link `one` leads to itself
+      why: it, or a link that it leads to, never comes to a file; nothing was changed
+      next: remove the link, or name the file
     [exit code 1]
     ");
 }

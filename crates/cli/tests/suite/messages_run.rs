@@ -8,6 +8,8 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+use std::time::Duration;
 
 use crate::world::World;
 
@@ -40,6 +42,31 @@ fn a_failed_command_is_undone_if_asked_for() {
     );
     world.did(["redo"]);
     assert_eq!(world.text("a"), "1\n");
+}
+
+#[test]
+fn a_failed_command_of_which_a_part_is_in_the_way_says_that_it_failed() {
+    let world = World::new().file("a", "0").file("b", "0");
+    let line = "echo 1 > a; echo 1 > b; touch begun; until test -e go; do sleep 0.01; done; exit 3";
+    let mut run = world.command(&["run", "--on-failure", "rollback", "--", "sh", "-c", line]);
+    let run = run.stdin(Stdio::null()).stdout(Stdio::piped());
+    let run = run.stderr(Stdio::piped()).spawn().unwrap();
+    while !world.path("begun").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    world.put("a", "mine");
+    world.put("go", "");
+    let ran = world.ran(&run.wait_with_output().unwrap());
+    insta::assert_snapshot!(ran, @"
+    error: 1 of 3 targets was left as it is
+      why: 9e3779b9 `a`: conflict: somebody else changed it while the command ran
+      why: it was to be taken back because the command failed: it ended with code 3
+      next: put right what stands in the way, then `backout undo 9e3779b9` again
+      next: take back what was done with `backout redo 3c6ef372`
+    [exit code 3]
+    ");
+    assert_eq!(world.text("a"), "mine");
+    assert_eq!(world.text("b"), "0");
 }
 
 #[test]

@@ -97,11 +97,16 @@ impl Settling<'_> {
                     continue;
                 }
             };
-            let meta = match self.known.get(origin) {
-                Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
-                Some(Known::Absent | Known::Whole(_)) | None => None,
-            };
             if let Some((number, _)) = self.number(at)?.filter(|(_, node)| node.is_shared) {
+                let meta = match self.known.get(origin) {
+                    Some(Known::Dressed { meta, .. }) => Some(meta.clone()),
+                    // It was in a slot that is not needed: a name that it got counts as the one that it lost.
+                    Some(Known::Whole(image @ Image::Kept { identity, .. })) => {
+                        let is_it = identity.ino == number.1;
+                        image.meta().filter(|_| is_it).cloned()
+                    }
+                    Some(Known::Absent | Known::Whole(_)) | None => None,
+                };
                 let followed = all.entry(number).or_default();
                 followed.names.insert(origin.clone(), None);
                 followed.meta = meta.or(followed.meta.take());

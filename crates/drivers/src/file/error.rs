@@ -113,6 +113,12 @@ pub enum FileError {
         /// The path, as people are told it.
         path: String,
     },
+    /// A symbolic link leads to itself, or from link to link without an end.
+    #[error("the symbolic link `{path}` leads to itself")]
+    Circle {
+        /// The path, as people are told it.
+        path: String,
+    },
     /// A path of a batch or a patch leads out of its directory.
     #[error("`{path}` leads out of its directory, to `{to}`")]
     Escapes {
@@ -289,6 +295,7 @@ impl FileError {
         | Self::NoWayToKeep { path, .. }
         | Self::HoldsMount { path, .. }
         | Self::ThroughSymlink { path }
+        | Self::Circle { path }
         | Self::Changed { path }
         | Self::WrongContent { path, .. }
         | Self::NotSynced { path, .. }

@@ -148,6 +148,10 @@ const EDIT: (&str, &str) = (
 );
 
 /// Of a tree that is to go and has a mount in it.
+const CIRCLE: (&str, &str) = (
+    "it, or a link that it leads to, never comes to a file; nothing was changed",
+    "remove the link, or name the file",
+);
 const MOUNTED: (&str, &str) = (
     "what is removed is kept, and what is mounted cannot be",
     "unmount it first, or remove what is beside it",
@@ -190,6 +194,7 @@ fn advice(error: &FileError) -> (&'static str, &'static str) {
             "following it could write somewhere else than was looked at",
             "put the directory back, or name the real path",
         ),
+        FileError::Circle { .. } => CIRCLE,
         FileError::Escapes { .. } => (
             "a batch and a patch stay in their directory; nothing was changed",
             "run it in a directory that holds everything it writes",
@@ -244,7 +249,7 @@ const fn code(error: &FileError) -> ErrorCode {
         FileError::NoWayToKeep { .. }
         | FileError::NotPrepared { .. }
         | FileError::HoldsMount { .. } => ErrorCode::CannotBeKept,
-        FileError::ThroughSymlink { .. } => ErrorCode::ThroughSymlink,
+        FileError::ThroughSymlink { .. } | FileError::Circle { .. } => ErrorCode::ThroughSymlink,
         FileError::Escapes { .. } => ErrorCode::Escapes,
         FileError::Unusable { .. } => ErrorCode::UnusablePath,
         FileError::Ours { .. } => ErrorCode::OwnState,

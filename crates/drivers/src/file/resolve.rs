@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use backout_model::TargetPath;
+use rustix::io::Errno;
 
 use super::context::FileContext;
 use super::error::FileError;
@@ -79,7 +80,7 @@ pub(crate) fn resolve(
         }
         at = path.parent().unwrap_or(Path::new("/")).join(pointed);
     }
-    Err(FileError::ThroughSymlink { path: shown() })
+    Err(FileError::Circle { path: shown() })
 }
 
 /// Refuses a name in our own state.
@@ -138,6 +139,9 @@ fn directory_of(path: &Path, shown: &dyn Fn() -> String) -> Result<PathBuf, File
             io::ErrorKind::PermissionDenied => Err(FileError::Permission {
                 path: path.display().to_string(),
                 action: "enter",
+            }),
+            _ if Errno::from_io_error(&error) == Some(Errno::LOOP) => Err(FileError::Circle {
+                path: path.display().to_string(),
             }),
             _ => Err(FileError::Io {
                 path: shown(),

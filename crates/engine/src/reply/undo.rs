@@ -90,6 +90,9 @@ pub struct PlannedTarget {
     /// Whether something would be there if nothing stood in the way.
     #[serde(skip)]
     pub comes: bool,
+    /// The operation that wrote the whole since, of which this is a part.
+    #[serde(skip)]
+    pub whole_by: Option<OperationId>,
 }
 
 /// Which way a step goes.
@@ -305,4 +308,6 @@ pub struct RefusedTarget {
     /// Whether it is a tree that would come back, and there is a directory already: what is in it can be restored beside
     /// what is there.
     pub is_taken: bool,
+    /// The operation that wrote the whole since, of which this is a part.
+    pub whole_by: Option<OperationId>,
 }

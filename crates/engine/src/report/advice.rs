@@ -38,6 +38,14 @@ pub fn advice(
             &["dry-run", "diff"],
         ));
     }
+    let mut wholes = targets.iter().filter_map(|target| target.whole_by);
+    let whole_by = wholes.next();
+    if let Some(whole) = whole_by {
+        next.push(Next::naming(
+            "take that back first with {}",
+            [Call::undo(&[whole])],
+        ));
+    }
     if *is_mergeable {
         next.push(say("take out only this change with {}", &["merge"]));
     }
@@ -49,7 +57,7 @@ pub fn advice(
             "do it anyway with {} (what is there now is kept)",
             options,
         ));
-    } else if !is_lost && !is_mergeable {
+    } else if !is_lost && !is_mergeable && whole_by.is_none() {
         next.push(say("put right what stands in the way, then {} again", &[]));
     }
     if let Some(tree) = targets.iter().find(|target| target.is_taken) {

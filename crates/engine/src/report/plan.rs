@@ -362,6 +362,7 @@ pub(super) fn stopped(report: &UndoReport) -> Report {
         ));
     }
     told = told.because(match done {
+        0 if report.steps.is_empty() => "nothing was changed".to_owned(),
         0 => "nothing else was done".to_owned(),
         1 => "1 operation before it is done, and stays so".to_owned(),
         done => format!("{done} operations before it are done, and stay so"),
@@ -442,6 +443,10 @@ pub(super) fn partial(report: &UndoReport) -> Report {
                 [Call::of("recover")],
             )
             .next_call("or keep what is there with {}", [Call::keep(half)]),
+        // Nothing stands in the way: another process was faster.
+        (Some(id), _) if left().all(|(_, outcome)| is_skipped(outcome)) => {
+            told.next_call("see how it stands with {}", [Call::show(id)])
+        }
         (Some(id), _) => told.next_call(
             "put right what stands in the way, then {} again",
             [Call::of(again).operation(id)],
@@ -452,7 +457,6 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         }
         (None, _) => told,
     };
-    let is_overtaken = |it: &TargetOutcome| matches!(it.kind, OutcomeKind::Overtaken { .. });
     let call = |act| Call::of(back_again).operation(act);
     match report.act {
         Some(act) if left().any(|(_, outcome)| is_overtaken(outcome)) => told.next_call(
@@ -462,6 +466,14 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         Some(act) if back > 0 => told.next_call("take back what was done with {}", [call(act)]),
         _ => told,
     }
+}
+
+const fn is_skipped(outcome: &TargetOutcome) -> bool {
+    matches!(outcome.kind, OutcomeKind::Skipped { .. })
+}
+
+const fn is_overtaken(outcome: &TargetOutcome) -> bool {
+    matches!(outcome.kind, OutcomeKind::Overtaken { .. })
 }
 
 /// Names what was asked for, and what takes that back.

@@ -36,8 +36,8 @@ use std::collections::HashSet;
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Entry, Guarantee, OnConflict};
 use backout_model::{
-    ActPlan, Decision, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target,
-    TargetOutcome, Trigger, UndoPlan, UndoStep, Verb,
+    ActPlan, Decision, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Status,
+    Target, TargetOutcome, Trigger, UndoPlan, UndoStep, Verb,
 };
 
 use crate::ladder::Attempt;
@@ -94,7 +94,13 @@ impl Engine {
         make: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        let (planned, view) = self.look(make, options)?;
+        let (planned, view) = self.look(make, options).map_err(|error| {
+            if error.is_stop() {
+                EngineError::Stopped(Box::default())
+            } else {
+                error
+            }
+        })?;
         let act_plan = planned.act_plan(options);
         let Planned { history, plan, .. } = planned;
         self.check_own(&history, &plan)?;
@@ -243,8 +249,11 @@ impl Engine {
         let lease = self.lease_told(&step.targets, || self.lease(&step.targets, &[]))?;
         // Another process may have been faster: look again now that the targets are ours.
         let now = self.store.operation(step.id)?;
-        if !now.is_some_and(|now| stands_alike(&now, operation, step)) {
-            let why = "another process changed its status at the same moment".to_owned();
+        if !now
+            .as_ref()
+            .is_some_and(|now| stands_alike(now, operation, step))
+        {
+            let why = "another process undid or redid it at the same moment".to_owned();
             return self.not_done(operation, all(step, &OutcomeKind::Skipped { why }));
         }
         let work = self.work(operation, step)?;
@@ -417,6 +426,7 @@ fn found_late(report: &UndoReport, view: &PlanView, tried: OnConflict) -> Engine
                 why: why.clone(),
                 is_lost: false,
                 is_taken: false,
+                whole_by: None,
             })
         });
         found.collect::<Vec<_>>()

@@ -86,6 +86,7 @@ pub(super) fn name_whole_writers(
         if let (true, Some(later)) = (is_part, later.max_by_key(|later| later.place)) {
             let (short, summary) = (later.id.short(), &later.summary);
             *why = format!("{short} ({summary}) wrote or removed the whole of it since");
+            it.whole_by = Some(later.id);
         }
     }
 }

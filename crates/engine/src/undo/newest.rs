@@ -78,23 +78,19 @@ impl Engine {
         Ok((all, parts))
     }
 
-    /// Names the command that an operation tells a part of: that is what somebody did. A command that runs is not meant, and
-    /// what was started inside of one is told by its own process.
+    /// Names the command inside of which an operation was done, if that is over: that is what somebody did last.
     pub(super) fn command_of(&self, id: OperationId) -> Result<OperationId, EngineError> {
-        let operation = self.store.operation(id)?.filter(|it| it.verb == Verb::Run);
-        let Some(operation) = operation else {
+        let Some(operation) = self.store.operation(id)? else {
             return Ok(id);
         };
-        let owner = self.store.first_owner(operation.id)?;
         for edge in &operation.depends_on {
             if edge.reason != DependencyReason::Within {
                 continue;
             }
             let command = self.store.operation(edge.on)?;
-            let is_over =
-                command.is_some_and(|it| it.status.is_in_effect() && it.status != Status::Armed);
-            if is_over && self.store.first_owner(edge.on)? == owner {
-                return Ok(edge.on);
+            let is_over = |it: &Operation| it.status.is_in_effect() && it.status != Status::Armed;
+            if command.as_ref().is_some_and(is_over) {
+                return self.command_of(edge.on);
             }
         }
         Ok(operation.id)

@@ -266,6 +266,7 @@ impl Engine {
             PlannedTarget {
                 goes: state.is_work() && found.is_some_and(|found| found.goes),
                 comes: found.is_some_and(|found| !found.goes),
+                whole_by: None,
                 target,
                 state,
             }
@@ -372,6 +373,7 @@ fn of_nobody(
         },
         goes: false,
         comes: false,
+        whole_by: None,
     });
     PlannedStep {
         id: subject.id,
@@ -554,6 +556,7 @@ fn refused(view: &PlanView) -> Vec<RefusedTarget> {
                     is_taken: step.way == TakeBack::Redo
                         && planned.comes
                         && is_directory(&planned.target),
+                    whole_by: planned.whole_by,
                 });
             }
         }

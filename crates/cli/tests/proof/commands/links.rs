@@ -455,6 +455,21 @@ const HOLES: [(&str, &str); 6] = [
     ("head -c 1000000 /dev/zero > a", "fallocate -d a; touch a"),
 ];
 
+/// Names that went and came are paired anew where directories moved in a circle, and what the file was dressed as is not lost.
+#[test]
+fn a_linked_file_that_lost_a_name_beside_a_circle_is_dressed_as_before() {
+    let setting = "mkdir -p d/t t; echo 1 > d/b; ln d/b d/t/b; echo z > t/b";
+    let swap = "mv -T d/t swap; mv -T t d/t; mv -T swap t";
+    for dress in ["setfattr -n user.n -v 1 d/b", "chmod 600 d/b"] {
+        for line in [
+            format!("{swap}; {dress}; ln d/b d/a; sed -i s/1/x/ d/b"),
+            format!("{swap}; ln d/b d/a; {dress}; rm d/b"),
+        ] {
+            in_a_world_of(setting, &line);
+        }
+    }
+}
+
 /// What the command put in the place of another file, out of a directory that it removed, goes there and back.
 #[test]
 fn what_came_out_of_a_directory_that_went_goes_back_and_forth() {

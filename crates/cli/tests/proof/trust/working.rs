@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::{Running, json, newest};
-use crate::world::World;
+use crate::world::{World, said};
 
 /// A mark and a command at work, each by somebody: what a rollback to the mark says of it.
 fn rolled_back(mark: &[&str], command: &[&str]) -> (World, Value) {
@@ -166,5 +166,30 @@ fn a_write_that_waits_for_a_stopped_watcher_says_so_and_how_to_let_it_go_on() {
     assert_eq!(world.read("f"), "mine");
     world.ok(&["undo", "f"]);
     assert_eq!(world.read("f"), "1\n");
+    world.check_store();
+}
+
+#[test]
+fn an_undo_without_a_name_takes_back_the_command_whose_parts_stand_by_themselves() {
+    let world = World::new();
+    let (program, before) = (env!("CARGO_BIN_EXE_backout"), ["1\n", "2\n"]);
+    world.file("a", before[0]);
+    world.file("b", before[1]);
+    let lines = [
+        format!("{program} rm a; {program} rm b"),
+        format!("{program} run -- sh -c '{program} rm a; rm b'"),
+    ];
+    for line in lines {
+        world.ok(&["run", "--", "sh", "-c", &line]);
+        assert!(!world.path("a").exists() && !world.path("b").exists());
+        let plan = said(&world.run(&["undo", "-n"]));
+        assert!(plan.contains("remove a"), "{plan}");
+        world.ok(&["undo"]);
+        assert_eq!([world.read("a"), world.read("b")], before, "{line}");
+        world.ok(&["redo"]);
+        assert!(!world.path("a").exists() && !world.path("b").exists());
+        world.ok(&["undo"]);
+        assert_eq!([world.read("a"), world.read("b")], before, "{line}");
+    }
     world.check_store();
 }

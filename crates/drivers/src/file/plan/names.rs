@@ -92,7 +92,7 @@ impl Planner<'_> {
             };
             links += 1;
             if links > LINKS_MAX {
-                return Err(FileError::ThroughSymlink { path: shown() });
+                return Err(FileError::Circle { path: shown() });
             }
             if is_last && link.is_none() {
                 link = Some(next.clone());
