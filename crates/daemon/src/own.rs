@@ -58,6 +58,7 @@ pub(crate) fn narrow(
             }
             return Ok(Command::Resume(ResumeWhat {
                 own_only: true,
+                others: false,
                 ..what.clone()
             }));
         }
@@ -67,6 +68,7 @@ pub(crate) fn narrow(
         }) => {
             let end = StageEnd {
                 own_only: true,
+                others: false,
                 ..end.clone()
             };
             return Ok(Command::Stage(StageCommand::End {

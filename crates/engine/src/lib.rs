@@ -84,8 +84,8 @@ pub use report::{
     redo_undone, word_options,
 };
 pub use resume::{
-    MarkRequest, Marked, NotDue, ResumeError, ResumeWhat, Resumed, Reverted, RevertedWhy,
-    SkippedCheckpoint, Stays, StaysWhy, redacted,
+    Differs, DiffersWhy, InTheWay, MarkRequest, Marked, NotDue, ResumeError, ResumeWhat, Resumed,
+    Reverted, RevertedWhy, SkippedCheckpoint, Stays, StaysWhy, redacted,
 };
 pub use rollout::{
     AlsoGone, ProposalNow, RolloutCommand, RolloutError, RolloutStart, RolloutView, StartStep,

@@ -14,8 +14,8 @@ use backout_model::ports::{
 };
 use backout_model::{
     ActPlan, Armed, Asked, Decided, Decision, Dependency, DependencyReason, Effect, Event, Intent,
-    OperationId, Status, Strategy, Target, TargetOutcome, TaskStatus, Timestamp, Trigger, Verb,
-    arm, choose,
+    OperationId, Status, Strategy, Target, TargetOutcome, TaskId, TaskStatus, Timestamp, Trigger,
+    Verb, arm, choose,
 };
 use backout_storage::StorageError;
 
@@ -199,7 +199,12 @@ impl Engine {
     }
 
     pub(crate) fn check_task(&self, context: &Context) -> Result<(), EngineError> {
-        let Some(id) = &context.task else {
+        self.check_open(context.task.as_ref())
+    }
+
+    /// Makes sure that a task is open, if there is one.
+    pub(crate) fn check_open(&self, task: Option<&TaskId>) -> Result<(), EngineError> {
+        let Some(id) = task else {
             return Ok(());
         };
         match self.store.task(id)? {

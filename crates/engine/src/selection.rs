@@ -54,8 +54,14 @@ impl Selection {
         self.has(file.into_iter().chain(keys))
     }
 
-    /// Tells whether a directory, as it is now, holds something that is excluded. One that holds very much counts as if it did.
-    pub(crate) fn leaves_out_in(&self, root: &Path) -> bool {
+    /// Tells whether a path is excluded.
+    pub(crate) fn leaves_out(&self, path: &Path) -> bool {
+        self.exclude.iter().any(|glob| glob.matches(path))
+    }
+
+    /// Tells whether a directory, as it is now, holds something that is excluded by the name that it has with the directory named otherwise. One
+    /// that holds very much counts as if it did.
+    pub(crate) fn leaves_out_in(&self, root: &Path, named: &Path) -> bool {
         let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_dir());
         let mut directories = vec![root.to_path_buf()];
         let mut looked_at = 0;
@@ -63,8 +69,8 @@ impl Selection {
             let entries = std::fs::read_dir(&directory).into_iter().flatten();
             for path in entries.flatten().map(|entry| entry.path()) {
                 looked_at += 1;
-                let mut exclude = self.exclude.iter();
-                if looked_at > LOOKED_AT_MAX || exclude.any(|glob| glob.matches(&path)) {
+                let inside = path.strip_prefix(root).unwrap_or(&path);
+                if looked_at > LOOKED_AT_MAX || self.leaves_out(&named.join(inside)) {
                     return true;
                 }
                 if is_directory(&path) {

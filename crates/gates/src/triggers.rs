@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use backout_model::ports::Triggers;
+use backout_model::ports::{Triggers, UnreadableRules};
 use backout_model::{Target, TriggerAction, TriggerKind};
 
 use crate::paths::Paths;
@@ -24,19 +24,24 @@ impl Written {
 }
 
 impl Triggers for Written {
-    fn action(&self, kind: TriggerKind, targets: &[Target]) -> Option<TriggerAction> {
-        let files = targets.iter().filter_map(Target::file);
-        let mut said = files.filter_map(|path| {
-            let rules = self.paths.rules_for(path.as_path());
+    fn action(
+        &self,
+        kind: TriggerKind,
+        targets: &[Target],
+    ) -> Result<Option<TriggerAction>, UnreadableRules> {
+        let mut said = None;
+        for path in targets.iter().filter_map(Target::file) {
+            let rules = self.paths.readable_rules_for(path.as_path())?;
             let mut innermost = rules.iter().rev();
-            innermost.find_map(|it| it.triggers.get(&kind).copied())
-        });
-        said.next()
+            said = said.or_else(|| innermost.find_map(|it| it.triggers.get(&kind).copied()));
+        }
+        Ok(said)
     }
 
-    fn checkpoint_every(&self, directory: &Path) -> Option<u32> {
-        let rules = self.paths.rules_for(&directory.join("backout.toml"));
+    fn checkpoint_every(&self, directory: &Path) -> Result<Option<u32>, UnreadableRules> {
+        let file = directory.join("backout.toml");
+        let rules = self.paths.readable_rules_for(&file)?;
         let mut innermost = rules.iter().rev();
-        innermost.find_map(|it| it.checkpoint_every)
+        Ok(innermost.find_map(|it| it.checkpoint_every))
     }
 }

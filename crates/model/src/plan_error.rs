@@ -19,6 +19,14 @@ pub enum PlanError {
         /// The undo.
         by: Option<OperationId>,
     },
+    /// It was a redo and was taken back before, and another redo has brought back the same.
+    #[error("operation {id} is already undone, and what it brought back is there again by {by}")]
+    BroughtAgain {
+        /// The redo.
+        id: OperationId,
+        /// The other one.
+        by: OperationId,
+    },
     /// It was taken back before, and what that replaced is not kept any more.
     #[error("operation {id} is already undone, and cannot be redone: its images have expired")]
     UndoneForGood {

@@ -149,6 +149,9 @@ pub struct ResumePoint {
     /// The variables that the agent has changed; none for one that it took away.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, Option<String>>,
+    /// Variables of which only the name is kept, since their values look like secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
     /// What the agent had in effect and nobody had committed, the newest first: at most [`UNDO_STACK_MAX`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undo_stack: Vec<OperationId>,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,13 +50,27 @@ impl FromStr for TriggerAction {
     }
 }
 
+/// A file of rules cannot be understood, so nobody can tell what it wants.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` cannot be understood: {mistake}", file.display())]
+pub struct UnreadableRules {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with it first.
+    pub mistake: String,
+}
+
 /// What people have written down of triggers and checkpoints, for those whose work it is about.
 pub trait Triggers: fmt::Debug + Send + Sync {
-    /// Tells what a trigger does with work on some targets; none if nobody says.
-    fn action(&self, kind: TriggerKind, targets: &[Target]) -> Option<TriggerAction>;
+    /// Tells what a trigger does with work on some targets; none if nobody says. Where it cannot be read, nobody can tell.
+    fn action(
+        &self,
+        kind: TriggerKind,
+        targets: &[Target],
+    ) -> Result<Option<TriggerAction>, UnreadableRules>;
 
     /// Tells after how many operations another checkpoint is due, for work in a directory; none if nobody says.
-    fn checkpoint_every(&self, directory: &Path) -> Option<u32>;
+    fn checkpoint_every(&self, directory: &Path) -> Result<Option<u32>, UnreadableRules>;
 }
 
 #[cfg(test)]

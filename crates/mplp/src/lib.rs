@@ -20,6 +20,7 @@ mod yaml;
 
 pub use evidence::{
     EvidenceFlaw, EvidenceParts, Integrity, MANIFEST, Pack, PackFile, SUMS, check_pack,
+    first_of_pack,
 };
 
 pub use graph::{

@@ -59,6 +59,7 @@ pub(crate) fn cmd_redo(session: &mut Session, args: &RedoArgs) -> Result<(), Fai
         part: args.part.typed()?,
         flags: args.how.typed(),
         name: None,
+        command: None,
     };
     let command = Command::Redo {
         what,

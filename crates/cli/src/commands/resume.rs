@@ -1,12 +1,13 @@
 //! `backout resume`
 
-use backout_engine::{Command, ResumeWhat};
+use backout_engine::{Command, ResumeWhat, Typed};
 use backout_model::ports::OnConflict;
 use backout_model::{CheckpointName, TaskId, TriggerAction};
 use clap::Args;
 
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::show::undo::Asked;
 
 /// Go on where an agent was when it died or was ended.
 ///
@@ -41,6 +42,10 @@ pub(crate) struct ResumeArgs {
     #[arg(long, conflicts_with = "keep")]
     force: bool,
 
+    /// Also take back what other agents built on it.
+    #[arg(long, conflicts_with = "keep")]
+    others: bool,
+
     /// Go on although the process that took the checkpoint is alive.
     #[arg(long)]
     takeover: bool,
@@ -63,13 +68,24 @@ pub(crate) fn cmd_resume(session: &mut Session, args: ResumeArgs) -> Result<(), 
         (false, true) => OnConflict::Merge,
         (false, false) => OnConflict::Refuse,
     };
-    session.run(Command::Resume(ResumeWhat {
+    let mut again = Typed::default();
+    if let Some(task) = &args.name {
+        again = again.and(&[task.as_str()]);
+    }
+    if let Some(from) = &args.from {
+        again = again.and(&["--from", from.as_str()]);
+    }
+    let what = ResumeWhat {
         task: args.name,
         from: args.from,
         in_flight,
         on_conflict,
         takeover: args.takeover,
         own_only: false,
+        others: args.others,
         is_dry_run: args.dry_run,
-    }))
+    };
+    let engine = session.engine()?;
+    let asked = Asked::of_command("resume", again);
+    session.take_back(&engine, Command::Resume(what), &asked)
 }

@@ -166,6 +166,7 @@ pub(super) fn rollback(
         part: part.typed()?,
         flags: how.typed(),
         name,
+        command: None,
     };
     let command = Command::Undo {
         what,

@@ -1,12 +1,13 @@
 //! `backout stage`
 
-use backout_engine::{Command, StageCommand, StageEnd};
+use backout_engine::{Command, StageCommand, StageEnd, Typed};
 use backout_model::ports::OnConflict;
 use backout_model::{CheckpointName, TriggerAction, TriggerKind};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::show::undo::Asked;
 
 /// Begin and end stages of a pipeline; one that fails goes back to where it began.
 ///
@@ -74,6 +75,10 @@ struct EndArgs {
     #[arg(long, requires = "failed")]
     force: bool,
 
+    /// Also take back what other agents built on it.
+    #[arg(long, requires = "failed")]
+    others: bool,
+
     /// Show what would be taken back and change nothing.
     #[arg(long, short = 'n', requires = "failed")]
     dry_run: bool,
@@ -88,12 +93,22 @@ impl StageArgs {
 
 /// Begins, ends or lists stages.
 pub(crate) fn cmd_stage(session: &mut Session, args: StageArgs) -> Result<(), Failure> {
-    let command = match args.act {
-        StageAct::Begin(BeginArgs { name, on_failure }) => StageCommand::Begin { name, on_failure },
-        StageAct::End(args) => end(args),
-        StageAct::List => StageCommand::List,
+    let args = match args.act {
+        StageAct::Begin(BeginArgs { name, on_failure }) => {
+            return session.run(Command::Stage(StageCommand::Begin { name, on_failure }));
+        }
+        StageAct::List => return session.run(Command::Stage(StageCommand::List)),
+        StageAct::End(args) => args,
     };
-    session.run(Command::Stage(command))
+    let again = Typed::default().and(&["end", args.name.as_str(), "--failed"]);
+    let again = match (&session.task, &session.agent) {
+        (Some(task), _) => again.and(&["--task", task.as_str()]),
+        (None, Some(agent)) => again.and(&["--agent", agent.as_str()]),
+        (None, None) => again,
+    };
+    let engine = session.engine()?;
+    let asked = Asked::of_command("stage", again);
+    session.take_back(&engine, Command::Stage(end(args)), &asked)
 }
 
 fn end(args: EndArgs) -> StageCommand {
@@ -113,6 +128,7 @@ fn end(args: EndArgs) -> StageCommand {
         action,
         on_conflict,
         own_only: false,
+        others: args.others,
         is_dry_run: args.dry_run,
     });
     StageCommand::End {

@@ -298,6 +298,7 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
         part,
         flags: args.how.typed(),
         name,
+        command: None,
     };
     let command = Command::Undo {
         what,
@@ -455,7 +456,7 @@ fn meant(engine: &Engine, name: &OsStr) -> Result<Meant, Failure> {
             "`{name}` is an operation and a file here"
         ))
         .next(format!("write `./{name}` for the file"))
-        .next("or give more digits of the operation")
+        .next("or give the operation's own id, or more digits of it")
         .into()),
         Err(RefError::Unknown { .. }) if is_there => Ok(Meant::Path(named_target(engine, &path)?)),
         Ok(_) | Err(_) => Ok(Meant::Operation(reference)),

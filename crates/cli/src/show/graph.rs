@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use anstyle::Style;
 use backout_engine::{EvidenceView, GraphChecked, GraphUpdated, GraphView};
 use backout_model::Severity;
-use backout_mplp::{Drawn, EdgeKind, NodeKind};
+use backout_mplp::{Drawn, EdgeKind, EvidenceFlaw, NodeKind};
 
-use super::{counted, counted_of};
+use super::{counted, counted_of, typed};
 use crate::graph::draw;
 use crate::session::Session;
 use crate::ui::{ACCENT, BAD, Cell, DIM, GOOD, PLAIN, WARN, paint, printable, table};
@@ -118,6 +118,9 @@ pub(super) fn updated(session: &mut Session, updated: &GraphUpdated) {
         (_, None, true) => "the graph is so already\n".to_owned(),
         (_, Some(lsn), true) => format!("the graph is as it was after record {lsn} already\n"),
         (true, _, false) => format!("{count} would get a new version\n"),
+        (false, None, false) if updated.written.iter().all(|node| node.removed) => {
+            format!("{count} taken out of the graph\n")
+        }
         (false, None, false) => format!("{count} of the graph updated\n"),
         (false, Some(lsn), false) => {
             format!("the graph is as it was after record {lsn}: {count} in a new version\n")
@@ -135,6 +138,10 @@ pub(super) fn updated(session: &mut Session, updated: &GraphUpdated) {
                 printable(&violation.why)
             ));
         }
+    }
+    if let Some(before) = updated.before {
+        let back = typed(&format!("graph restore --at {before}"));
+        session.ui.hint(&format!("take this back with {back}"));
     }
     for id in &updated.kept {
         session.ui.note(&format!(
@@ -174,6 +181,18 @@ pub(super) fn checked(session: &mut Session, checked: &GraphChecked) {
     session.ui.print(&format!("{text}{looked}: {count}\n"));
 }
 
+/// Gives the exit code for evidence that does not hold: the journal is another one, or only the pack is.
+pub(super) fn evidence_code(view: &EvidenceView) -> u8 {
+    let is_of_journal = |flaw: &EvidenceFlaw| {
+        matches!(flaw, EvidenceFlaw::Other { .. } | EvidenceFlaw::Gone { .. })
+    };
+    if view.flaws.iter().any(is_of_journal) {
+        3
+    } else {
+        1
+    }
+}
+
 /// Says what became of evidence.
 pub(super) fn evidence(session: &mut Session, view: &EvidenceView) {
     let what = format!(
@@ -188,6 +207,11 @@ pub(super) fn evidence(session: &mut Session, view: &EvidenceView) {
             cut => format!("; {} cut from the journal since", counted(cut, "record")),
         };
         session.ui.print(&format!("evidence of {what}{cut}\n"));
+        if view.is_graph_unknown {
+            session.ui.note(
+                "the objects of the graph were not compared: the journal does not reach back to where the pack begins",
+            );
+        }
         return;
     }
     let lines = view

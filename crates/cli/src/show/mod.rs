@@ -122,13 +122,13 @@ pub(crate) fn bad_news(reply: &Reply) -> Result<(), Failure> {
         }
         Reply::Doctor(report) if report.findings.iter().any(|finding| !finding.is_good) => 1,
         Reply::Recovered(report) if report.operations.iter().any(recover::is_stuck) => 1,
-        Reply::Evidence(view) if !view.flaws.is_empty() => 3,
+        Reply::Evidence(view) if !view.flaws.is_empty() => graph::evidence_code(view),
         Reply::GraphChecked(checked) if !checked.flaws.is_empty() => 1,
         // What the undo would end with.
         Reply::Plan(plan) if !plan.is_whole() => 1,
         // The world is not yet as it was at the checkpoint, or at the beginning of the stage.
         Reply::Resumed(resumed) if resumed.waits || resumed.is_refused => 1,
-        Reply::Stage(stage) if !stage.not_as_before.is_empty() => 1,
+        Reply::Stage(stage) if resume::is_left(stage) => 1,
         Reply::WorkspacePlan(plan) if !plan.others.is_empty() || plan.refused.is_some() => 1,
         Reply::Finished(_)
         | Reply::Trial(_)

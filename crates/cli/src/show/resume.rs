@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use backout_engine::{NotDue, Resumed, StageStanding, StageView, redacted};
-use backout_model::{LeftAlone, Timestamp, TriggerAction};
+use backout_model::{LeftAlone, Timestamp};
 
 use super::time::ago;
 use super::{command_line, counted, counted_of, typed};
+use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{ACCENT, BAD, Cell, DIM, GOOD, WARN, paint, table};
 
@@ -23,7 +24,7 @@ pub(super) fn resumed(session: &mut Session, resumed: &Resumed, now: Timestamp) 
     let mut text = String::new();
     heading(&mut text, resumed, now);
     said(session, &mut text, resumed);
-    fate(&mut text, resumed);
+    fate(&session.here, &mut text, resumed);
     for skipped in &resumed.skipped {
         let name = skipped
             .name
@@ -45,12 +46,21 @@ pub(super) fn resumed(session: &mut Session, resumed: &Resumed, now: Timestamp) 
     );
     text.push_str(&paint(DIM, &format!("  {numbers}\n")));
     session.ui.print(&text);
+    let whose = whose(resumed);
+    let again = |option: &str| typed(&format!("resume{whose} {option}"));
+    if resumed.is_refused && resumed.in_the_way.is_empty() {
+        let others = again("--others");
+        session.ui.hint(&format!(
+            "other agents built on what goes: take that back as well with {others}"
+        ));
+    } else if resumed.is_refused {
+        let (merge, force, keep) = (again("--merge"), again("--force"), again("--keep"));
+        session.ui.hint(&format!(
+            "take out only this change with {merge}, or all with {force} (what is there now is kept); or keep what was in flight with {keep}"
+        ));
+    }
     if resumed.waits {
-        let whose = whose(resumed);
-        let (back, keep) = (
-            typed(&format!("resume{whose} --rollback")),
-            typed(&format!("resume{whose} --keep")),
-        );
+        let (back, keep) = (again("--rollback"), again("--keep"));
         session.ui.hint(&format!(
             "somebody has to say what becomes of it: take it back with {back}, or keep it with {keep}"
         ));
@@ -73,10 +83,10 @@ fn heading(text: &mut String, resumed: &Resumed, now: Timestamp) {
         (None, Some(_)) => "after the last step: all are done".to_owned(),
         (_, None) => "from there".to_owned(),
     };
-    let verb = if resumed.is_dry_run {
-        "would go on"
-    } else {
-        "go on"
+    let verb = match (resumed.is_dry_run, resumed.is_refused) {
+        (true, true) => "would not go on",
+        (true, false) => "would go on",
+        (false, _) => "go on",
     };
     let _infallible = writeln!(
         text,
@@ -114,6 +124,10 @@ fn said(session: &Session, text: &mut String, resumed: &Resumed) {
                 None => line(text, "variable", &format!("{name} was taken away")),
             }
         }
+        for name in &point.secrets {
+            let what = format!("{name} is not kept: it looks like a secret");
+            line(text, "variable", &what);
+        }
     }
     if !checkpoint.state.is_null() {
         line(text, "state", &checkpoint.state.to_string());
@@ -121,19 +135,31 @@ fn said(session: &Session, text: &mut String, resumed: &Resumed) {
 }
 
 /// Says what became of what was done since.
-fn fate(text: &mut String, resumed: &Resumed) {
+fn fate(here: &Here, text: &mut String, resumed: &Resumed) {
     let gone = if resumed.is_dry_run {
         "goes"
     } else {
         "reverted"
     };
     for it in &resumed.reverted {
-        let what = format!("{} {}: {}", it.id.short(), it.summary, it.why.as_words());
-        line(text, gone, &what);
+        let whose = it.agent.as_ref();
+        let whose = whose.map_or_else(String::new, |agent| format!(" of {agent}"));
+        let (id, why) = (it.id.short(), it.why.as_words());
+        let summary = here.shorten(&it.summary);
+        line(text, gone, &format!("{id} {summary}{whose}: {why}"));
+    }
+    for it in &resumed.in_the_way {
+        let (target, why) = (here.shorten(&it.target.to_string()), here.shorten(&it.why));
+        let what = format!("{} `{target}`: {why}", it.id.short());
+        line(text, "conflict", &what);
     }
     for it in &resumed.stays {
-        let what = format!("{} {}: {}", it.id.short(), it.summary, it.why.as_words());
-        line(text, "stays", &what);
+        let (id, summary) = (it.id.short(), here.shorten(&it.summary));
+        line(
+            text,
+            "stays",
+            &format!("{id} {summary}: {}", it.why.as_words()),
+        );
     }
     for left in &resumed.undone_since {
         if let LeftAlone::UndoneSince { id, by } = left {
@@ -148,14 +174,26 @@ fn fate(text: &mut String, resumed: &Resumed) {
             );
         }
     }
+    for it in &resumed.differs {
+        let target = here.shorten(&it.target.to_string());
+        line(text, "differs", &format!("{target}: {}", it.why.as_words()));
+    }
+    let whose = match resumed.task {
+        Some(_) => "this task",
+        None => "this agent",
+    };
     if resumed.reverted.is_empty() && resumed.stays.is_empty() {
-        line(text, "since", "nothing was done after the checkpoint");
-    } else if resumed.action == TriggerAction::Rollback && !resumed.is_dry_run {
         line(
             text,
-            "world",
-            "as it was at the checkpoint, where this task wrote",
+            "since",
+            &format!("{whose} did nothing after the checkpoint"),
         );
+    }
+    let is_as_then =
+        resumed.stays.is_empty() && resumed.differs.is_empty() && resumed.undone_since.is_empty();
+    if is_as_then && !resumed.is_dry_run {
+        let what = format!("as it was at the checkpoint, where {whose} wrote");
+        line(text, "world", &what);
     }
 }
 
@@ -186,14 +224,26 @@ pub(super) fn stage(session: &mut Session, stage: &StageView) {
         verified(session, stage);
     }
     if stage.standing == StageStanding::Waits {
+        let whose = stage.whose();
         let (back, keep) = (
-            typed(&format!("stage end {} --failed --rollback", stage.stage)),
-            typed(&format!("stage end {} --failed --keep", stage.stage)),
+            typed(&format!(
+                "stage end {} --failed --rollback {whose}",
+                stage.stage
+            )),
+            typed(&format!(
+                "stage end {} --failed --keep {whose}",
+                stage.stage
+            )),
         );
         session.ui.hint(&format!(
             "take its work back with {back}, or keep it with {keep}"
         ));
     }
+}
+
+/// Tells whether a stage that failed is not back where it began, and is to be.
+pub(super) fn is_left(stage: &StageView) -> bool {
+    !stage.not_as_before.is_empty() || stage.standing == StageStanding::Waits
 }
 
 fn verified(session: &mut Session, stage: &StageView) {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::io;
 
 use backout_engine::{
-    Call, Engine, EngineError, Report, TakeBack, Typed, UndoReport, UndoneStep, advice, redo_undone,
+    Call, Engine, EngineError, Next, Report, TakeBack, Typed, UndoReport, UndoneStep, advice,
+    redo_undone,
 };
 use backout_model::{
     Climbed, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Tried,
@@ -43,7 +44,12 @@ pub(crate) struct Asked {
     pub(crate) flags: Vec<String>,
     /// A name that is none of an operation: a task, a checkpoint.
     pub(crate) name: Option<Typed>,
+    /// The command, if it is none of the three and takes work back on its way.
+    pub(crate) command: Option<&'static str>,
 }
+
+/// Options that only an undo has.
+const ONLY_UNDO: [&str; 3] = ["partial", "diff", "committed"];
 
 impl Asked {
     /// An undo of whatever is newest.
@@ -54,6 +60,17 @@ impl Asked {
             part: Typed::default(),
             flags: Vec::new(),
             name: None,
+            command: None,
+        }
+    }
+
+    /// A command that takes work back on its way, with what was typed behind it.
+    pub(crate) fn of_command(command: &'static str, typed: Typed) -> Self {
+        Self {
+            words: Words::Rollback,
+            name: Some(typed),
+            command: Some(command),
+            ..Self::undo()
         }
     }
 
@@ -70,10 +87,15 @@ impl Asked {
     /// Gives the call that does the same to these operations, and to no others, whatever is newest then.
     pub(super) fn call(&self, ids: &[OperationId], options: &[&'static str]) -> Call {
         let verb = match self.words {
+            _ if let Some(command) = self.command => command,
             Words::Undo => "undo",
             Words::Redo => "redo",
             Words::Rollback => "rollback",
         };
+        let is_of_undo = options.iter().any(|it| ONLY_UNDO.contains(it));
+        if self.command.is_some() && is_of_undo {
+            return Call::of("undo").operations(ids).options(options);
+        }
         let call = match &self.name {
             Some(name) => Call::of(verb).typed(name.clone()),
             None => Call::of(verb).operations(ids),
@@ -182,13 +204,19 @@ pub(crate) fn report(error: EngineError, asked: &Asked) -> Report {
     };
     let command = |ids: &[OperationId], options: &[&'static str]| asked.call(ids, options);
     let is_nothing_chosen = matches!(&error, EngineError::Plan(PlanError::NothingChosen { .. }));
-    let Some(next) = advice(&error, &command) else {
+    let Some(mut next) = advice(&error, &command) else {
         let mut report = Report::from(error);
         if is_nothing_chosen {
             not_done.clone_into(&mut report.what);
         }
         return report;
     };
+    if asked.command == Some("resume") {
+        next.push(Next::naming(
+            "keep what was in flight with {}",
+            [asked.call(&[], &["keep"])],
+        ));
+    }
     Report {
         what: not_done.to_owned(),
         next,

@@ -80,7 +80,7 @@ fn a_name_of_an_operation_that_is_a_file_too() {
     insta::assert_snapshot!(world.unmoved(["undo", "9e37"]), @"
     error: `9e37` is an operation and a file here
       next: write `./9e37` for the file
-      next: or give more digits of the operation
+      next: or give the operation's own id, or more digits of it
     [exit code 2]
     ");
     insta::assert_snapshot!(world.cli(["undo", "9e3779"]), @"

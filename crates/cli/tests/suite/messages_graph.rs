@@ -43,7 +43,7 @@ fn what_an_update_of_the_graph_says() {
         &[
             "the graph was not updated",
             "is there in version 1, and nobody said that this is the one to follow",
-            "see what is there now with `backout graph export`, and say which version you follow",
+            "see what is there now with `backout graph export`, put your change into that, and import it; or say with `--expect` which version you follow",
         ],
     );
     says(&world.cli(["graph", "show"]), &["the shop"]);
@@ -113,10 +113,17 @@ fn evidence_says_what_it_has_and_whether_it_holds() {
         &["the evidence does not hold: 1 finding"],
     );
     says(
+        &world.cli(["export", "--format", "mplp", "out"]),
+        &[
+            "could not make `out`",
+            "name a directory that is not there yet",
+        ],
+    );
+    says(
         &world.cli(["verify", "--evidence", "nowhere"]),
         &[
             "could not read `nowhere`",
-            "name a directory that is not there yet to write to, or one with a whole pack to read",
+            "name a directory that holds a whole pack",
         ],
     );
 }

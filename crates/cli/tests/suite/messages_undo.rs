@@ -274,7 +274,7 @@ fn a_part_of_a_directory_that_an_undo_took_away_as_one() {
     world.did(["undo"]);
     insta::assert_snapshot!(world.unmoved(["redo", "--only", "d/x"]), @"
     error: operation 3c6ef372 was not redone
-      why: `d` is a tree that is only brought back as one
+      why: `d` is only brought back as one, with all that is in it and by all of its names
       next: all of it is brought back with `backout redo 3c6ef372`
       next: or bring back one path with `backout restore PATH --from 3c6ef372`
     [exit code 1]

@@ -18,6 +18,7 @@ mod error;
 mod hints;
 mod index;
 mod notes;
+mod now;
 mod passive;
 mod resolve;
 mod sweep;

@@ -25,6 +25,20 @@ pub enum GraphError {
         /// What it was.
         wanted: Digest,
     },
+    /// There is no such record yet.
+    #[error("there is no record {place}")]
+    NoRecord {
+        /// The place.
+        place: Lsn,
+    },
+    /// The journal does not reach back so far.
+    #[error("the journal begins with record {first}")]
+    Cut {
+        /// The place that was asked for.
+        place: Lsn,
+        /// The first record that there is.
+        first: Lsn,
+    },
     /// A file of a pack could not be written or read.
     #[error("cannot {action} `{}`", path.display())]
     Pack {

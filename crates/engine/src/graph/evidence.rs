@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use backout_model::{Digest, Event, GENESIS, Lsn, Record};
 use backout_mplp::{
-    About, EvidenceFlaw, EvidenceParts, Graph, NodeKind, Pack, check_pack, uuid_of,
+    About, EvidenceFlaw, EvidenceParts, Graph, NodeKind, Pack, check_pack, first_of_pack, uuid_of,
 };
 use backout_storage::StorageError;
 
@@ -27,6 +27,11 @@ const PACK_BYTES_MAX: u64 = 4 << 30;
 impl Engine {
     /// Writes a pack into a directory that is not there yet.
     pub(crate) fn write_evidence(&self, directory: &Path, from: Lsn) -> Result<Reply, EngineError> {
+        match self.check_place(from) {
+            // A journal that was cut begins where it begins.
+            Ok(()) | Err(EngineError::Graph(GraphError::Cut { .. })) => {}
+            Err(error) => return Err(error),
+        }
         let mut journal = Vec::new();
         self.store.export(from, &mut journal)?;
         let records = read_lines(&journal)?;
@@ -54,8 +59,28 @@ impl Engine {
             last: last.map_or(Lsn(first.0.saturating_sub(1)), |record| record.lsn),
             head: last.map_or(before, |record| record.hash),
             cut: 0,
+            is_graph_unknown: false,
             flaws: Vec::new(),
         })))
+    }
+
+    /// Gives the graph as it was before the first record of a pack; none if the journal does not reach back so far.
+    fn graph_before(
+        &self,
+        files: &BTreeMap<String, Vec<u8>>,
+    ) -> Result<Option<Graph>, EngineError> {
+        let Some(first) = first_of_pack(files) else {
+            return Ok(Some(Graph::default()));
+        };
+        let place = Lsn(first.0.saturating_sub(1));
+        if place == Lsn(0) {
+            return Ok(Some(Graph::default()));
+        }
+        match self.check_place(place) {
+            Ok(()) => self.graph_up_to(Some(place)).map(Some),
+            Err(EngineError::Graph(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Looks at a pack: by itself, then against the journal.
@@ -70,9 +95,12 @@ impl Engine {
             last: Lsn(0),
             head: GENESIS,
             cut: 0,
+            is_graph_unknown: false,
             flaws: Vec::new(),
         };
-        match check_pack(&files) {
+        let start = self.graph_before(&files)?;
+        view.is_graph_unknown = start.is_none();
+        match check_pack(&files, start.as_ref()) {
             Err(flaws) => view.flaws = flaws,
             Ok(integrity) => {
                 let place = |record: Option<&Record>| record.map_or(Lsn(0), |record| record.lsn);

@@ -106,11 +106,12 @@ impl Engine {
                 is_dry_run,
             } => self.import_graph(document, expect, is_dry_run),
             GraphCommand::Remove { ids } => {
-                let remove = |id| Change::Remove {
-                    id,
+                let remove = |graph: &Graph, id: &String| Change::Remove {
+                    id: graph.meant(id).to_owned(),
                     expect: Expect::Any,
                 };
-                self.update_graph(|_| Ok(ids.into_iter().map(remove).collect()), false)
+                let all = |graph: &Graph| Ok(ids.iter().map(|id| remove(graph, id)).collect());
+                self.update_graph(all, false)
             }
             GraphCommand::Check { objects: None } => {
                 let graph = self.graph(None)?;
@@ -149,12 +150,30 @@ impl Engine {
     }
 
     fn lsn_of(&self, place: &GraphPlace) -> Result<Lsn, EngineError> {
-        match place {
-            GraphPlace::Lsn(lsn) => Ok(*lsn),
+        let lsn = match place {
+            GraphPlace::Lsn(lsn) => *lsn,
             GraphPlace::Checkpoint(name) => match self.store.checkpoint(name)? {
-                Some(checkpoint) => Ok(checkpoint.lsn),
-                None => Err(EngineError::NoCheckpoint { name: name.clone() }),
+                Some(checkpoint) => checkpoint.lsn,
+                None => return Err(EngineError::NoCheckpoint { name: name.clone() }),
             },
+        };
+        self.check_place(lsn)?;
+        Ok(lsn)
+    }
+
+    /// Makes sure that the journal can tell how things stood after a record: it has that record, or was cut right behind it.
+    fn check_place(&self, place: Lsn) -> Result<(), EngineError> {
+        let before = Lsn(place.0.saturating_sub(1));
+        let found = self.store.records_after(before, 1)?;
+        match found.first() {
+            None if place == Lsn(0) => Ok(()),
+            None => Err(GraphError::NoRecord { place }.into()),
+            Some(record) if record.lsn.0 <= place.0.saturating_add(1) => Ok(()),
+            Some(record) => Err(GraphError::Cut {
+                place,
+                first: record.lsn,
+            }
+            .into()),
         }
     }
 
@@ -232,9 +251,11 @@ impl Engine {
         } else {
             self.note_graph(&update.notes)?
         };
+        let notes = u64::try_from(update.notes.len()).unwrap_or(u64::MAX);
         Ok(Reply::GraphUpdated(Box::new(GraphUpdated {
             graph_id: update.after.id().map(str::to_owned),
             lsn,
+            before: lsn.map(|lsn| Lsn(lsn.0.saturating_sub(notes))),
             written: update.written,
             kept,
             restored,

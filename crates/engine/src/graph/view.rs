@@ -47,6 +47,9 @@ pub struct GraphUpdated {
     /// Where it is in the journal; none if nothing had to change, or only a look was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lsn: Option<Lsn>,
+    /// The place right before it: a restore of the graph to there takes it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Lsn>,
     /// The nodes that have a new version, with the rules that they break.
     pub written: Vec<Written>,
     /// Nodes that were not there then and stay, since something that stays tells of them.
@@ -172,6 +175,9 @@ pub struct EvidenceView {
     /// How many of its records were cut out of the journal since, and are known by its anchor only.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: u64,
+    /// Whether nobody here can tell how the graph was before its first record, so that its objects were not compared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_graph_unknown: bool,
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaws: Vec<EvidenceFlaw>,

@@ -96,9 +96,9 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
 const fn plan(error: &PlanError) -> ErrorCode {
     match error {
         PlanError::Unknown { .. } => ErrorCode::UnknownOperation,
-        PlanError::AlreadyUndone { .. } | PlanError::UndoneForGood { .. } => {
-            ErrorCode::AlreadyUndone
-        }
+        PlanError::AlreadyUndone { .. }
+        | PlanError::BroughtAgain { .. }
+        | PlanError::UndoneForGood { .. } => ErrorCode::AlreadyUndone,
         PlanError::NeverHappened { .. } => ErrorCode::NeverHappened,
         PlanError::Unfinished { .. } => ErrorCode::Unfinished,
         PlanError::Expired { .. } => ErrorCode::Expired,
@@ -161,7 +161,7 @@ fn graph(error: &GraphError) -> ErrorCode {
         GraphError::Refused(refusal) => match &**refusal {
             Refusal::Conflict { .. } | Refusal::Unsaid { .. } => ErrorCode::GraphConflict,
             Refusal::Violated(_) => ErrorCode::InvariantViolated,
-            Refusal::Unknown { .. } => ErrorCode::UnknownNode,
+            Refusal::Unknown { .. } | Refusal::IsStep { .. } => ErrorCode::UnknownNode,
             Refusal::NoNode
             | Refusal::Invalid { .. }
             | Refusal::Duplicate { .. }
@@ -174,6 +174,7 @@ fn graph(error: &GraphError) -> ErrorCode {
             | Refusal::TooLarge => ErrorCode::GraphRefused,
         },
         GraphError::NotAsThen { .. } => ErrorCode::NotVerified,
+        GraphError::NoRecord { .. } | GraphError::Cut { .. } => ErrorCode::NoRecord,
         GraphError::Pack { .. } => ErrorCode::Io,
     }
 }
@@ -191,6 +192,7 @@ const fn workspace(error: &WorkspaceError) -> ErrorCode {
 const fn resume(error: &ResumeError) -> ErrorCode {
     match error {
         ResumeError::TooLarge { .. } => ErrorCode::StateTooLarge,
+        ResumeError::Rules(_) => ErrorCode::Gate,
         ResumeError::NoCheckpoint { .. } => ErrorCode::NothingToResume,
         ResumeError::Alive { .. } => ErrorCode::AgentAlive,
         ResumeError::Unsettled { .. } => ErrorCode::TaskWaits,

@@ -24,13 +24,33 @@ pub(super) fn report(error: &GraphError) -> Report {
                 .next_call("look at it with {}", [Call::of("graph show")])
                 .next_call("check the store with {}", [Call::of("verify")])
         }
+        GraphError::NoRecord { place } => Report::refused(format!("there is no record {place}"))
+            .because("the journal has not come so far; nothing was changed")
+            .next_call("see its records with {}", [Call::of("export")]),
+        GraphError::Cut { place, first } => {
+            let before = first.0.saturating_sub(1);
+            Report::refused(format!(
+                "nobody can tell how the graph was after record {place}"
+            ))
+            .because(format!(
+                "the journal begins with record {first}; `gc` moved those before it to `audit/` in the state directory"
+            ))
+            .next(format!("name record {before} or a later one"))
+        }
         GraphError::Pack {
             action,
             path,
             source,
-        } => Report::refused(format!("could not {action} `{}`", path.display()))
-            .because(source)
-            .next("name a directory that is not there yet to write to, or one with a whole pack to read"),
+        } => {
+            let next = if *action == "read" {
+                "name a directory that holds a whole pack"
+            } else {
+                "name a directory that is not there yet"
+            };
+            Report::refused(format!("could not {action} `{}`", path.display()))
+                .because(source)
+                .next(next)
+        }
     }
 }
 
@@ -58,9 +78,12 @@ fn refused(refusal: &Refusal) -> Report {
                 .next_call("see what is there with {}", [Call::of("graph show")])
         }
         Refusal::Conflict { .. } | Refusal::Unsaid { .. } => report.because(refusal).next_call(
-            "see what is there now with {}, and say which version you follow",
+            "see what is there now with {}, put your change into that, and import it; or say with `--expect` which version you follow",
             [Call::of("graph export")],
         ),
+        Refusal::IsStep { .. } => report
+            .because(refusal)
+            .next("take the step out of its plan, and import the plan"),
         Refusal::Terminal { .. } => report
             .because(refusal)
             .next("make a new node; a rollback brings an old state back as a new version"),

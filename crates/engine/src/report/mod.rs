@@ -208,6 +208,14 @@ fn told(error: EngineError) -> Report {
         } => plan::nothing_on_old_name(&path, &old, at_work),
         EngineError::NothingOnPath {
             path,
+            since: Some(_),
+            inside: None,
+            other: None,
+            at_work,
+            ..
+        } => plan::nothing_since(&path, at_work),
+        EngineError::NothingOnPath {
+            path,
             inside,
             at_work,
             other,

@@ -23,6 +23,14 @@ pub(super) fn report(error: &PlanError) -> Report {
             };
             report.next_call("bring it back with {}", [Call::redo(&[*id])])
         }
+        PlanError::BroughtAgain { id, by } => {
+            Report::refused(format!("operation {} is already undone", id.short()))
+                .because(format!(
+                    "what it had brought back is there again, by {}",
+                    by.short()
+                ))
+                .next_call("take that back with {}", [Call::undo(&[*by])])
+        }
         PlanError::UndoneForGood { id, by } => {
             Report::refused(format!("operation {} is already undone", id.short()))
                 .because(format!("{} took it back", by.short()))
@@ -209,6 +217,16 @@ pub(super) fn nothing_known(key: &Key, at_work: Option<OperationId>) -> Report {
         )
 }
 
+/// Says that nothing was done at a path since a moment.
+pub(super) fn nothing_since(key: &Key, at_work: Option<OperationId>) -> Report {
+    let report = Report::refused(format!("there is nothing to undo at `{key}`"));
+    let report = still_at_work(report, at_work).because("nothing was done to it since then");
+    match key.file() {
+        Some(path) => report.next_call("see what was done to it with {}", [Call::log_of(path)]),
+        None => report.next_call("see the operations with {}", [Call::of("log")]),
+    }
+}
+
 /// Says that there is nothing at a path.
 pub(super) fn nothing_on_path(
     key: &Key,
@@ -337,7 +355,9 @@ pub(super) fn inseparable(id: OperationId, way: TakeBack, tree: Option<&Key>) ->
     };
     let report = Report::refused(format!("operation {short} was not {done}"));
     let report = match tree {
-        Some(tree) => report.because(format!("`{tree}` is a tree that is only {comes} as one")),
+        Some(tree) => report.because(format!(
+            "`{tree}` is only {comes} as one, with all that is in it and by all of its names"
+        )),
         None => report,
     };
     report

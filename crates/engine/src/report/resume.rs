@@ -8,6 +8,10 @@ pub(super) fn resume(error: &ResumeError) -> Report {
         ResumeError::TooLarge { bytes, max } => Report::refused("the checkpoint was not taken")
             .because(format!("the state has {bytes} bytes, and at most {max} are kept"))
             .next("write what is large to a file, with `backout write`, and keep its name in the state"),
+        ResumeError::Rules(rules) => Report::refused("nobody can tell what the rules want")
+            .because(rules.to_string())
+            .because("nothing was changed")
+            .next(format!("mend `{}`, then ask again", rules.file.display())),
         ResumeError::NoCheckpoint {
             whose,
             task,
@@ -55,10 +59,20 @@ pub(super) fn stage(error: &StageError) -> Report {
             Report::refused(format!("the stage `{name}` has begun already"))
                 .next_call("see it with {}", [list()])
         }
-        StageError::NotOpen { name, standing } => {
+        StageError::NotOpen {
+            name,
+            standing,
+            elsewhere,
+        } => {
             let report = Report::refused(format!("there is no open stage `{name}`"));
             let report = match standing {
                 Some(standing) => report.because(format!("it is {}", standing.as_str())),
+                None => report,
+            };
+            let report = match elsewhere {
+                Some(whose) => report.next(format!(
+                    "one of that name is open: say whose it is, with `{whose}`"
+                )),
                 None => report,
             };
             report.next_call("see them with {}", [list()])

@@ -1,5 +1,6 @@
 //! Why an agent's state is not kept, or nobody goes on from it. Nothing was changed.
 
+use backout_model::ports::UnreadableRules;
 use backout_model::{OperationId, TaskId};
 
 /// Says why.
@@ -13,6 +14,9 @@ pub enum ResumeError {
         /// The limit.
         max: usize,
     },
+    /// Nobody can read what people wrote about it.
+    #[error(transparent)]
+    Rules(UnreadableRules),
     /// There is no checkpoint that could be used.
     #[error("{whose} has no checkpoint to go on from")]
     NoCheckpoint {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ResumeError;
 use super::choose::Scope;
+use super::redact::without_secrets;
 use crate::{Engine, EngineError};
 
 /// After how many operations another checkpoint is due unless somebody says otherwise.
@@ -89,6 +90,7 @@ impl Engine {
         request: Option<&MarkRequest>,
     ) -> Result<Checkpoint, EngineError> {
         let scope = self.own_scope();
+        self.check_open(scope.task.as_ref())?;
         let is_anybodys = request.is_none() && scope.is_nobodys();
         let resume = if is_anybodys {
             None
@@ -133,8 +135,12 @@ impl Engine {
     /// Says how many operations there are since the last checkpoint, if another one is not due.
     fn not_due(&self, request: &MarkRequest) -> Result<Option<NotDue>, EngineError> {
         let rules = self.settings.triggers.as_ref();
-        let written = || rules?.checkpoint_every(request.directory.as_deref()?);
-        let every = request.every.or_else(written);
+        let every = match (request.every, rules, request.directory.as_deref()) {
+            (None, Some(rules), Some(directory)) => rules
+                .checkpoint_every(directory)
+                .map_err(ResumeError::Rules)?,
+            (every, ..) => every,
+        };
         let every = every.unwrap_or(CHECKPOINT_EVERY).max(1);
         let scope = self.own_scope();
         let last = self.last_mark(&scope)?;
@@ -194,6 +200,7 @@ impl Engine {
         let is_undoable = |it: &&Operation| {
             !it.verb.is_reversal() && it.status.is_in_effect() && it.status != Status::Committed
         };
+        let (environment, secrets) = without_secrets(&request.environment);
         Ok(ResumePoint {
             format: RESUME_FORMAT,
             reason: request.reason,
@@ -201,7 +208,8 @@ impl Engine {
             decisions: request.decisions.clone(),
             summary: request.summary.clone(),
             directory: request.directory.clone(),
-            environment: request.environment.clone(),
+            environment,
+            secrets,
             undo_stack: newest.iter().filter(is_undoable).map(|it| it.id).collect(),
             position,
             known: known.iter().map(|it| it.id).collect(),

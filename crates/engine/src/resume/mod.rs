@@ -9,6 +9,7 @@
 //! The design is in `docs/design/resume.md`.
 
 mod choose;
+mod differs;
 mod error;
 mod mark;
 mod redact;
@@ -26,14 +27,16 @@ use serde::{Deserialize, Serialize};
 use crate::{Engine, EngineError, UndoOptions, UndoReport, UndoWhat};
 
 pub(crate) use choose::Scope;
+pub use differs::{Differs, DiffersWhy};
 pub use error::ResumeError;
 pub use mark::{MarkRequest, Marked, NotDue};
 pub use redact::redacted;
-pub use view::{Resumed, Reverted, RevertedWhy, SkippedCheckpoint, Stays, StaysWhy};
+pub use view::{InTheWay, Resumed, Reverted, RevertedWhy, SkippedCheckpoint, Stays, StaysWhy};
 
 /// From where to go on, and how.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct ResumeWhat {
     /// The task; none takes the caller's, or the only open one that has a checkpoint.
     pub task: Option<TaskId>,
@@ -47,6 +50,8 @@ pub struct ResumeWhat {
     pub takeover: bool,
     /// Whether only the caller's own work may go, for an agent that asks from afar.
     pub own_only: bool,
+    /// Whether what other agents built on it may go with it.
+    pub others: bool,
     /// Only say what would happen.
     pub is_dry_run: bool,
 }
@@ -66,11 +71,13 @@ impl Engine {
         let point = point_of(&checkpoint);
         let since = self.since(&scope, &point)?;
         self.refuse_unsettled(&scope, &since, what.is_dry_run)?;
-        let action = what.in_flight.unwrap_or_else(|| {
+        let action = if let Some(action) = what.in_flight {
+            action
+        } else {
             let targets = since.iter().flat_map(|it| &it.targets);
             let targets: Vec<Target> = targets.map(|it| it.target.clone()).collect();
-            self.action_on(TriggerKind::TransactionAbort, &targets)
-        });
+            self.action_on(TriggerKind::TransactionAbort, &targets)?
+        };
         let mut resumed = Resumed::of(&scope, checkpoint, choice.skipped);
         resumed.action = action;
         resumed.is_dry_run = what.is_dry_run;
@@ -84,11 +91,12 @@ impl Engine {
         };
         // Outside of a task everything is committed that was written.
         if scope.task.is_some() {
-            self.take_back_in_flight(&back, what, &mut resumed)?;
+            self.take_back_in_flight(&scope, &back, what, &mut resumed)?;
         }
         crash_point("resume.reverted");
         self.tell_the_rest(&point, &since, &mut resumed)?;
         resumed.undone_since = self.undone_since(&back)?;
+        resumed.differs = self.differs_since(&scope, &point)?;
         resumed.replay_ms = self.now().millis_since(began);
         if !what.is_dry_run {
             self.note_resumed(&scope, &resumed)?;
@@ -99,6 +107,7 @@ impl Engine {
     /// Takes back what was in flight, or says what that would be.
     fn take_back_in_flight(
         &self,
+        scope: &Scope,
         back: &UndoWhat,
         what: &ResumeWhat,
         resumed: &mut Resumed,
@@ -108,6 +117,7 @@ impl Engine {
         let trigger = Trigger::new(TriggerKind::TransactionAbort, Source::Recovery).because(why);
         let mut options = UndoOptions {
             on_conflict: what.on_conflict,
+            others: what.others,
             trigger: Some(trigger),
             ..UndoOptions::default()
         };
@@ -121,11 +131,11 @@ impl Engine {
             };
             let is_rollback = resumed.action == TriggerAction::Rollback;
             resumed.is_refused = is_rollback && !plan.is_executable;
-            for step in &plan.steps {
-                let (id, summary) = (step.id, step.summary.clone());
-                if resumed.action == TriggerAction::Rollback {
-                    let why = RevertedWhy::AfterCheckpoint;
-                    resumed.reverted.push(Reverted { id, summary, why });
+            if is_rollback {
+                for step in &plan.steps {
+                    resumed.in_the_way.extend(InTheWay::of(step));
+                    let (id, summary) = (step.id, step.summary.clone());
+                    resumed.reverted.push(self.reverted(scope, id, summary)?);
                 }
             }
             resumed.waits = resumed.action == TriggerAction::Ask && !plan.steps.is_empty();
@@ -137,11 +147,31 @@ impl Engine {
         };
         resumed.act = report.act;
         for step in report.steps {
-            let (id, summary) = (step.id, step.summary);
-            let why = RevertedWhy::AfterCheckpoint;
-            resumed.reverted.push(Reverted { id, summary, why });
+            let reverted = self.reverted(scope, step.id, step.summary)?;
+            resumed.reverted.push(reverted);
         }
         Ok(())
+    }
+
+    /// Says why an operation goes with the work: as a part of it, or because it was built on it.
+    fn reverted(
+        &self,
+        scope: &Scope,
+        id: OperationId,
+        summary: String,
+    ) -> Result<Reverted, EngineError> {
+        let operation = self.store.operation(id)?;
+        let other = operation.filter(|it| !scope.has(it));
+        let why = match other {
+            Some(_) => RevertedWhy::BuiltOn,
+            None => RevertedWhy::AfterCheckpoint,
+        };
+        Ok(Reverted {
+            id,
+            summary,
+            why,
+            agent: other.and_then(|it| it.agent),
+        })
     }
 
     /// Says of each operation since the checkpoint what became of it.
@@ -166,16 +196,15 @@ impl Engine {
             };
             match now.status {
                 Status::Undone if self.is_recovered(&now)? => {
-                    let why = RevertedWhy::Died;
-                    resumed.reverted.push(Reverted { id, summary, why });
+                    resumed.reverted.push(Reverted::died(id, summary));
                 }
                 Status::Armed if !self.store.is_alive(&now.owner) => {
-                    let why = RevertedWhy::Died;
-                    resumed.reverted.push(Reverted { id, summary, why });
+                    resumed.reverted.push(Reverted::died(id, summary));
                 }
                 status if status.is_in_effect() => {
                     let why = match (status, resumed.action) {
                         (Status::Committed, _) => StaysWhy::Committed,
+                        _ if differs::stood(operation, point) => StaysWhy::StoodThen,
                         (_, TriggerAction::Ask) => StaysWhy::Waits,
                         (_, TriggerAction::Keep | TriggerAction::Rollback) => StaysWhy::Kept,
                     };
@@ -279,10 +308,16 @@ impl Engine {
     }
 
     /// Tells what a trigger does with work on some targets.
-    pub(crate) fn action_on(&self, kind: TriggerKind, targets: &[Target]) -> TriggerAction {
-        let rules = self.settings.triggers.as_ref();
-        let said = rules.and_then(|rules| rules.action(kind, targets));
-        said.unwrap_or_default()
+    pub(crate) fn action_on(
+        &self,
+        kind: TriggerKind,
+        targets: &[Target],
+    ) -> Result<TriggerAction, EngineError> {
+        let said = match &self.settings.triggers {
+            Some(rules) => rules.action(kind, targets).map_err(ResumeError::Rules)?,
+            None => None,
+        };
+        Ok(said.unwrap_or_default())
     }
 
     /// Finds the task that is meant, or the agent outside of one.
@@ -299,7 +334,7 @@ impl Engine {
                 agent,
             });
         }
-        let mut open = Vec::new();
+        let (mut open, mut unmarked) = (Vec::new(), None);
         for task in self.store.tasks()? {
             let is_theirs = agent.is_none() || task.agent == agent;
             if task.status == TaskStatus::Open && is_theirs {
@@ -309,12 +344,18 @@ impl Engine {
                 };
                 if self.has_marks(&scope)? {
                     open.push(scope);
+                } else {
+                    unmarked = unmarked.or(Some(scope));
                 }
             }
         }
         match <[Scope; 1]>::try_from(open) {
             Ok([only]) => Ok(only),
             Err(none) if none.is_empty() && agent.is_some() => Ok(Scope { task: None, agent }),
+            Err(none) if none.is_empty() => match unmarked {
+                Some(scope) => Ok(scope),
+                None => Err(EngineError::WhichTask { open: 0 }),
+            },
             Err(open) => Err(EngineError::WhichTask { open: open.len() }),
         }
     }

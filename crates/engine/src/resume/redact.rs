@@ -33,6 +33,19 @@ pub fn redacted(checkpoint: &Checkpoint) -> Checkpoint {
     }
 }
 
+/// Takes the variables out whose values look like secrets, and names them: the journal is exported and handed to others.
+pub(super) fn without_secrets(
+    environment: &BTreeMap<String, Option<String>>,
+) -> (BTreeMap<String, Option<String>>, Vec<String>) {
+    let looks_so =
+        |name: &str, value: &Option<String>| value.as_ref().is_some_and(|it| is_secret(name, it));
+    let mut kept = environment.clone();
+    kept.retain(|name, value| !looks_so(name, value));
+    let secrets = environment.keys().filter(|name| !kept.contains_key(*name));
+    let secrets = secrets.cloned().collect();
+    (kept, secrets)
+}
+
 fn without(name: &str, value: &str) -> String {
     if is_secret(name, value) {
         LEFT_OUT.to_owned()

@@ -1,12 +1,14 @@
 //! What an agent is told that goes on: where, with what, and what became of what it had begun.
 
 use backout_model::{
-    AgentId, BadCheckpoint, Checkpoint, CheckpointName, LeftAlone, Lsn, OperationId, TaskId,
-    TriggerAction,
+    AgentId, BadCheckpoint, Checkpoint, CheckpointName, LeftAlone, Lsn, OperationId, Target,
+    TaskId, TriggerAction,
 };
 use serde::{Deserialize, Serialize};
 
 use super::choose::Scope;
+use super::differs::Differs;
+use crate::PlannedStep;
 
 /// Where an agent goes on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,6 +32,9 @@ pub struct Resumed {
     /// Whether it would be refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_refused: bool,
+    /// What stands in the way, if it would be refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_the_way: Vec<InTheWay>,
     /// Whether somebody has to say first what becomes of what was in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
@@ -43,6 +48,9 @@ pub struct Resumed {
     /// What stood at the checkpoint and was undone since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone_since: Vec<LeftAlone>,
+    /// What the work had left at the checkpoint and a look now did not find so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<Differs>,
     /// Newer checkpoints that could not be used.
     pub skipped: Vec<SkippedCheckpoint>,
     /// How many checkpoints there are.
@@ -68,16 +76,42 @@ impl Resumed {
             action: TriggerAction::default(),
             is_dry_run: false,
             is_refused: false,
+            in_the_way: Vec::new(),
             waits: false,
             reverted: Vec::new(),
             act: None,
             stays: Vec::new(),
             undone_since: Vec::new(),
+            differs: Vec::new(),
             skipped,
             checkpoints: 0,
             replayed: 0,
             replay_ms: 0,
         }
+    }
+}
+
+/// A target that keeps work from being taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InTheWay {
+    /// The operation that would go.
+    pub id: OperationId,
+    /// The target.
+    pub target: Target,
+    /// What differs.
+    pub why: String,
+}
+
+impl InTheWay {
+    pub(super) fn of(step: &PlannedStep) -> impl Iterator<Item = Self> {
+        let each = step.targets.iter();
+        each.filter_map(|it| {
+            Some(Self {
+                id: step.id,
+                target: it.target.clone(),
+                why: it.state.hindrance()?.clone(),
+            })
+        })
     }
 }
 
@@ -90,6 +124,20 @@ pub struct Reverted {
     pub summary: String,
     /// Why it had to go.
     pub why: RevertedWhy,
+    /// Whose it was, if it was no part of the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+}
+
+impl Reverted {
+    pub(super) const fn died(id: OperationId, summary: String) -> Self {
+        Self {
+            id,
+            summary,
+            why: RevertedWhy::Died,
+            agent: None,
+        }
+    }
 }
 
 /// Why an operation had to go.
@@ -98,6 +146,8 @@ pub struct Reverted {
 pub enum RevertedWhy {
     /// It was done after the checkpoint, and nobody had committed it.
     AfterCheckpoint,
+    /// It is no part of the work, and was built on what goes.
+    BuiltOn,
     /// It was under way when the checkpoint was taken.
     UnderWay,
     /// Its process died before it was finished.
@@ -109,6 +159,7 @@ impl RevertedWhy {
     pub const fn as_words(self) -> &'static str {
         match self {
             Self::AfterCheckpoint => "it was done after the checkpoint, and not committed",
+            Self::BuiltOn => "it is other work, built on what goes",
             Self::UnderWay => "it was under way when the checkpoint was taken",
             Self::Died => "its process died before it was finished",
         }
@@ -132,6 +183,8 @@ pub struct Stays {
 pub enum StaysWhy {
     /// It is committed.
     Committed,
+    /// It stood at the checkpoint; since then it was undone and redone.
+    StoodThen,
     /// Somebody said so, or `backout.toml` does.
     Kept,
     /// Somebody has to decide.
@@ -143,6 +196,7 @@ impl StaysWhy {
     pub const fn as_words(self) -> &'static str {
         match self {
             Self::Committed => "it is committed",
+            Self::StoodThen => "it stood at the checkpoint, and was undone and redone since",
             Self::Kept => "work in flight is kept here",
             Self::Waits => "it waits for a decision",
         }

@@ -26,6 +26,8 @@ pub enum StageError {
         name: CheckpointName,
         /// How it stands, if there was one.
         standing: Option<StageStanding>,
+        /// Whose open stage has that name, as an option of the command line.
+        elsewhere: Option<String>,
     },
     /// A stage that began in it is open.
     #[error("the stage {inner} began in {name} and is still open")]

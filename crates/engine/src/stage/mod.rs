@@ -64,6 +64,9 @@ pub struct StageEnd {
     /// Whether only the caller's own work may go, for an agent that asks from afar.
     #[serde(default)]
     pub own_only: bool,
+    /// Whether what other agents built on it may go with it.
+    #[serde(default)]
+    pub others: bool,
     /// Only say what would be taken back.
     #[serde(default)]
     pub is_dry_run: bool,
@@ -80,6 +83,7 @@ impl Engine {
             } => {
                 if end.is_dry_run {
                     let view = self.open_stage(&name)?;
+                    self.check_open(view.task.as_ref())?;
                     let options = self.stage_options(&view, &end);
                     return self
                         .preview_rollback(&back(&view), &options)
@@ -105,6 +109,7 @@ impl Engine {
         if scope.is_nobodys() {
             return Err(StageError::Nobodys { name }.into());
         }
+        self.check_open(scope.task.as_ref())?;
         let old = self.newest_stage(&name)?;
         if old.is_some_and(|old| old.standing.is_open()) {
             return Err(StageError::Open { name }.into());
@@ -156,12 +161,13 @@ impl Engine {
         view.trigger.clone_from(&options.trigger);
         let action = match end.action.or(view.on_failure) {
             Some(action) => action,
-            None => self.action_on(end.trigger, &self.stage_targets(&view)?),
+            None => self.action_on(end.trigger, &self.stage_targets(&view)?)?,
         };
         match action {
             TriggerAction::Keep => view.standing = StageStanding::Kept,
             TriggerAction::Ask => view.standing = StageStanding::Waits,
             TriggerAction::Rollback => {
+                self.check_open(view.task.as_ref())?;
                 let report = match self.undo(&back(&view), &options) {
                     Err(error) if is_nothing(&error) => UndoReport::default(),
                     report => report?,
@@ -225,6 +231,7 @@ impl Engine {
         };
         UndoOptions {
             on_conflict: end.on_conflict,
+            others: end.others,
             trigger: Some(Trigger::new(end.trigger, source).because(why)),
             ..UndoOptions::default()
         }
@@ -250,8 +257,14 @@ impl Engine {
             Some(view) if view.standing.is_open() => Ok(view),
             other => {
                 let standing = other.map(|view| view.standing);
-                let name = name.clone();
-                Err(StageError::NotOpen { name, standing }.into())
+                let open = self.stages()?.into_iter();
+                let elsewhere = open.filter(|it| it.stage == *name && it.standing.is_open());
+                Err(StageError::NotOpen {
+                    name: name.clone(),
+                    standing,
+                    elsewhere: elsewhere.map(|it| it.whose()).next(),
+                }
+                .into())
             }
         }
     }

@@ -89,3 +89,14 @@ pub struct StageView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_graph_restored: Option<bool>,
 }
+
+impl StageView {
+    /// Says whose it is, as an option of the command line.
+    pub fn whose(&self) -> String {
+        match (&self.task, &self.agent) {
+            (Some(task), _) => format!("--task {}", crate::quoted(task.as_str().as_ref())),
+            (None, Some(agent)) => format!("--agent {}", crate::quoted(agent.as_str().as_ref())),
+            (None, None) => String::new(),
+        }
+    }
+}

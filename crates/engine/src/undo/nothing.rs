@@ -196,7 +196,7 @@ impl Engine {
             above.is_none_or(|above| above.canonicalize().is_ok_and(|real| real == above))
         };
         let is_it = |other: &TargetPath| {
-            let it = look(other).filter(|_| is_direct(other));
+            let it = look(other).filter(|_| other != path && is_direct(other));
             it.is_some_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
         };
         for operation in self.recently_in_effect()? {

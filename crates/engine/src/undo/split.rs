@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use backout_files::Was;
-use backout_model::{History, Key, OperationId, PlanError, Target, TargetPath, UndoPlan};
+use backout_model::{History, Key, OperationId, PlanError, Reach, Target, TargetPath, UndoPlan};
 
 use super::preview::way_of;
 use crate::{Engine, EngineError, UndoOptions};
@@ -36,7 +36,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Refuses a plan that would take what was excluded along with a directory that moved.
+    /// Refuses a plan that would take what was excluded along with something that moved: the other name of a file, or what is in a directory,
+    /// by the name that it has or would get.
     pub(super) fn refuse_moved(
         &self,
         history: &History,
@@ -45,20 +46,27 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let selection = &options.selection;
         for step in plan.steps.iter().filter(|_| !selection.exclude.is_empty()) {
-            let files = step.targets.iter().filter_map(|it| Some((it, it.file()?)));
-            let mut held = files.filter(|(_, path)| selection.leaves_out_in(path.as_path()));
-            let Some((target, _)) = held.next() else {
-                continue;
-            };
             let effect = self.store.effect(step.with)?;
-            let name = BTreeSet::from([target.key().clone()]);
-            let is_moved = self.driver_of(&effect)?.with_moved(&effect, &name)?.len() > 1;
-            if let (true, Some(operation)) = (is_moved, history.get(step.id)) {
-                return Err(EngineError::Inseparable {
-                    id: step.id,
-                    way: way_of(operation),
-                    tree: Some(target.key().clone()),
-                });
+            let driver = self.driver_of(&effect)?;
+            let files = step.targets.iter().filter_map(|it| Some((it, it.file()?)));
+            for (target, path) in files {
+                let is_excluded = selection.leaves_out(path.as_path());
+                if !is_excluded && target.reach() != Reach::Tree {
+                    continue;
+                }
+                let name = BTreeSet::from([target.key().clone()]);
+                let names = driver.with_moved(&effect, &name)?;
+                let mut roots = names.iter().filter_map(Key::file);
+                let holds =
+                    |root: &TargetPath| selection.leaves_out_in(root.as_path(), path.as_path());
+                let is_held = names.len() > 1 && (is_excluded || roots.any(holds));
+                if let (true, Some(operation)) = (is_held, history.get(step.id)) {
+                    return Err(EngineError::Inseparable {
+                        id: step.id,
+                        way: way_of(operation),
+                        tree: Some(target.key().clone()),
+                    });
+                }
             }
         }
         Ok(())
@@ -95,7 +103,8 @@ impl Engine {
                     homes.contains(target.key())
                         || target
                             .file()
-                            .is_some_and(|path| options.selection.leaves_out_in(path.as_path()))
+                            .map(TargetPath::as_path)
+                            .is_some_and(|path| options.selection.leaves_out_in(path, path))
                 };
                 goes.contains(target.key()) && is_held()
             };

@@ -340,7 +340,7 @@ fn held(selection: &Selection, chosen: &[&Difference]) -> Option<TargetPath> {
         it.what == What::Changed
             && !was_directory(it)
             && !selection.exclude.is_empty()
-            && selection.leaves_out_in(it.path.as_path())
+            && selection.leaves_out_in(it.path.as_path(), it.path.as_path())
     };
     chosen.iter().find(is_held).map(|it| it.path.clone())
 }

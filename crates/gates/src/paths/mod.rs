@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use backout_model::ports::{Gate, Reason, Ruling, StagedChange};
+use backout_model::ports::{Gate, Reason, Ruling, StagedChange, UnreadableRules};
 use backout_model::{AgentId, Proposal, Reach, Target, TargetPath};
 
 use crate::notify::{self, Keeper};
@@ -120,14 +120,36 @@ impl Paths {
         rules
     }
 
+    /// Gives the rules that count for a path, or says which file of them cannot be understood.
+    pub(crate) fn readable_rules_for(
+        &self,
+        path: &Path,
+    ) -> Result<Vec<Arc<Rules>>, UnreadableRules> {
+        if self.is_free(path) {
+            return Ok(Vec::new());
+        }
+        for file in self.files_above(path) {
+            if let Some(Err(mistakes)) = self.rules_in(&file) {
+                let mistake = mistakes.first().map(ToString::to_string);
+                let mistake = mistake.unwrap_or_default();
+                return Err(UnreadableRules { file, mistake });
+            }
+        }
+        Ok(self.rules_for(path))
+    }
+
     fn rules_above(&self, path: &Path) -> Vec<Arc<Rules>> {
+        let files = self.files_above(path).into_iter();
+        let found = files.filter_map(|file| self.rules_in(&file));
+        found.filter_map(Result::ok).collect()
+    }
+
+    /// Lists the files that may have rules for a path, the outermost first.
+    fn files_above(&self, path: &Path) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = path.ancestors().skip(1).map(|at| at.join(FILE)).collect();
         files.extend(self.own.clone());
-        let found = files
-            .into_iter()
-            .rev()
-            .filter_map(|file| self.rules_in(&file));
-        found.filter_map(Result::ok).collect()
+        files.reverse();
+        files
     }
 
     fn rules_in(&self, file: &Path) -> Found {

@@ -28,10 +28,7 @@ pub(super) fn checkpoint(arguments: Checkpoint, caller: &Caller) -> Result<Work,
         roots.push(TargetPath::new(directory).map_err(wrong)?);
     }
     let request = Box::new(MarkRequest {
-        step: arguments.step.map(|done| StepAt {
-            done,
-            of: arguments.steps,
-        }),
+        step: step_at(arguments.step, arguments.steps)?,
         decisions: arguments.decisions,
         summary: arguments.summary,
         directory: caller.directory(None).ok(),
@@ -59,6 +56,17 @@ pub(super) fn checkpoint(arguments: Checkpoint, caller: &Caller) -> Result<Work,
         };
         Ok(engine.execute(Command::Checkpoint(command))?)
     }))
+}
+
+fn step_at(step: Option<u32>, steps: Option<u32>) -> Result<Option<StepAt>, Report> {
+    match (step, steps) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Report::usage("say with `step` how many steps are done")),
+        (Some(done), Some(of)) if done > of => Err(Report::usage(format!(
+            "step {done} of {of}: no more steps can be done than there are"
+        ))),
+        (Some(done), of) => Ok(Some(StepAt { done, of })),
+    }
 }
 
 pub(super) fn resume(arguments: Resume) -> Result<Work, Report> {
@@ -103,6 +111,7 @@ pub(super) fn stage(arguments: Stage) -> Result<Work, Report> {
                     action: None,
                     on_conflict: OnConflict::Refuse,
                     own_only: true,
+                    others: false,
                     is_dry_run: false,
                 }),
             },

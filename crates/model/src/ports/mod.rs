@@ -43,7 +43,7 @@ pub use crate::gate::{
     AppliedChange, ChangedFile, FileBytes, Gate, NodeFacts, Reason, Ruling, StagedChange, TextPlace,
 };
 pub use crate::ladder::Escalation;
-pub use crate::trigger_actions::Triggers;
+pub use crate::trigger_actions::{Triggers, UnreadableRules};
 pub use crate::values::{NewValue, NewValues};
 pub use crate::watch::{Progress, Stopped, Watch};
 use serde::{Deserialize, Serialize};

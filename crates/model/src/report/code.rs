@@ -105,6 +105,7 @@ codes! {
     GraphConflict = "graph-conflict": "Somebody else updated a node of the graph meanwhile, or nobody said which version is followed.",
     GraphRefused = "graph-refused": "An update of the graph does not fit what is in it, or its objects do not follow their schemas.",
     InvariantViolated = "invariant-violated": "An update of the graph would break an invariant of severity high.",
+    NoRecord = "no-record": "The journal has no such record, or not any more.",
     UnknownNode = "unknown-node": "There is no such node in the graph.",
     StateDirectory = "state-directory": "The state directory cannot be used.",
     NewerFormat = "newer-format": "A newer program made the store.",

@@ -6,10 +6,11 @@ use backout_model::{Digest, Lsn, Record};
 use serde_json::Value;
 
 use super::{
-    FORMAT, GRAPH, JOURNAL, Listed, MANIFEST, Manifest, PackFile, SUMS, TIMELINE, TRACE, VERSION,
-    lines, pretty, sum, sum_line,
+    FORMAT, GRAPH, JOURNAL, Listed, MANIFEST, Manifest, PROTOCOL, PackFile, SUMS, TIMELINE, TRACE,
+    VERSION, graph_files, story_files, sum, sum_line,
 };
 use crate::Kind;
+use crate::graph::Graph;
 use crate::schema::check;
 use crate::trace::{About, tell};
 
@@ -83,15 +84,25 @@ pub struct Integrity {
     pub events: u64,
 }
 
-/// Checks a pack by itself, by all of its files. Whether its records are those of a journal is for whoever has the journal.
-pub fn check_pack(files: &BTreeMap<String, Vec<u8>>) -> Result<Integrity, Vec<EvidenceFlaw>> {
+/// Gives the place of the first record of a pack; none if it has none, or cannot be read.
+pub fn first_of_pack(files: &BTreeMap<String, Vec<u8>>) -> Option<Lsn> {
+    let manifest = read_manifest(files).ok()?;
+    Some(Lsn(manifest.journal.first)).filter(|first| *first != Lsn(0))
+}
+
+/// Checks a pack by itself, by all of its files. `start` is the graph before its first record; where nobody can tell that, the objects of the graph
+/// are not compared. Whether its records are those of a journal is for whoever has the journal.
+pub fn check_pack(
+    files: &BTreeMap<String, Vec<u8>>,
+    start: Option<&Graph>,
+) -> Result<Integrity, Vec<EvidenceFlaw>> {
     let manifest = read_manifest(files).map_err(|flaw| vec![flaw])?;
     let flaws = check_sums(files, &manifest);
     if !flaws.is_empty() {
         return Err(flaws);
     }
     let records = read_records(files, &manifest).map_err(|flaw| vec![flaw])?;
-    let flaws = check_story(files, &manifest, &records);
+    let flaws = check_story(files, &manifest, &records, start);
     if !flaws.is_empty() {
         return Err(flaws);
     }
@@ -121,7 +132,13 @@ fn read_manifest(files: &BTreeMap<String, Vec<u8>>) -> Result<Manifest, Evidence
     };
     let manifest: Manifest =
         serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))?;
-    if manifest.format != FORMAT || manifest.version != VERSION {
+    let Manifest {
+        format,
+        version,
+        protocol,
+        ..
+    } = &manifest;
+    if format != FORMAT || *version != VERSION || protocol != PROTOCOL {
         return Err(unreadable("it is of another format".to_owned()));
     }
     Ok(manifest)
@@ -230,6 +247,7 @@ fn check_story(
     files: &BTreeMap<String, Vec<u8>>,
     manifest: &Manifest,
     records: &[Record],
+    start: Option<&Graph>,
 ) -> Vec<EvidenceFlaw> {
     let about = About {
         project: manifest.project_id.clone(),
@@ -238,13 +256,18 @@ fn check_story(
     };
     let story = tell(records, &about);
     let mut flaws = Vec::new();
-    let again: [PackFile; 2] = [
-        lines(TIMELINE, story.timeline.iter().map(|line| &line.event)),
-        pretty(TRACE, &story.trace),
-    ];
+    let mut again: Vec<PackFile> = story_files(&story).into();
+    if let Some(start) = start {
+        again.extend(graph_files(start, records, &story));
+        let told = |path: &str| path == JOURNAL || again.iter().any(|file| file.path == path);
+        let more = manifest.files.iter().filter(|file| !told(&file.path));
+        flaws.extend(more.map(|file| EvidenceFlaw::Untrue(file.path.clone())));
+    }
     for file in again {
-        if files.get(&file.path) != Some(&file.bytes) {
-            flaws.push(EvidenceFlaw::Untrue(file.path));
+        match files.get(&file.path) {
+            None => flaws.push(EvidenceFlaw::Missing(file.path)),
+            Some(bytes) if *bytes != file.bytes => flaws.push(EvidenceFlaw::Untrue(file.path)),
+            Some(_) => {}
         }
     }
     if manifest.events != super::count(story.timeline.len()) || manifest.trace_id != about.trace() {

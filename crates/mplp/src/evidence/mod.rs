@@ -24,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 use crate::graph::{Graph, GraphNote};
 use crate::moment::moment;
 use crate::trace::{About, Story, tell};
-pub use check::{EvidenceFlaw, Integrity, check_pack};
+pub use check::{EvidenceFlaw, Integrity, check_pack, first_of_pack};
 
 /// The file that lists the others.
 pub const MANIFEST: &str = "manifest.json";
@@ -77,6 +77,7 @@ pub struct EvidenceParts<'r> {
 
 /// What a manifest says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Manifest {
     format: String,
     version: u32,
@@ -93,6 +94,7 @@ struct Manifest {
 
 /// Where in the journal's chain a pack hangs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Anchors {
     first: u64,
     last: u64,
@@ -103,6 +105,7 @@ struct Anchors {
 
 /// A file in a manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Listed {
     path: String,
     bytes: u64,
@@ -117,23 +120,12 @@ impl Pack {
     /// Makes a pack.
     pub fn of(parts: &EvidenceParts<'_>) -> Self {
         let story = tell(parts.records, &parts.about);
-        let mut files = vec![
-            PackFile {
-                path: JOURNAL.to_owned(),
-                bytes: parts.journal.clone(),
-            },
-            lines(TIMELINE, story.timeline.iter().map(|line| &line.event)),
-            pretty(TRACE, &story.trace),
-        ];
-        let (graph, snapshots) = played(parts, &story);
-        files.push(pretty(GRAPH, &json!(graph.document())));
-        for (id, node, object) in graph.objects() {
-            files.push(pretty(
-                &format!("artifacts/{}/{id}.json", node.kind),
-                object,
-            ));
-        }
-        files.extend(snapshots);
+        let mut files = vec![PackFile {
+            path: JOURNAL.to_owned(),
+            bytes: parts.journal.clone(),
+        }];
+        files.extend(story_files(&story));
+        files.extend(graph_files(&parts.graph, parts.records, &story));
         let head = parts.records.last().map_or(parts.before, |last| last.hash);
         let place = |record: Option<&Record>| record.map_or(0, |record| record.lsn.0);
         let manifest = Manifest {
@@ -172,8 +164,28 @@ impl Pack {
     }
 }
 
-/// Plays the graph's notes again: as it is at the end, and as it was when each rollback began.
-fn played(parts: &EvidenceParts<'_>, story: &Story) -> (Graph, Vec<PackFile>) {
+/// Tells the events and the trace.
+fn story_files(story: &Story) -> [PackFile; 2] {
+    [
+        lines(TIMELINE, story.timeline.iter().map(|line| &line.event)),
+        pretty(TRACE, &story.trace),
+    ]
+}
+
+/// Plays the graph's notes again, from how it was before the first record: as it is at the end, each object of it, and as it was when each
+/// rollback began.
+fn graph_files(start: &Graph, records: &[Record], story: &Story) -> Vec<PackFile> {
+    let (graph, snapshots) = played(start, records, story);
+    let mut files = vec![pretty(GRAPH, &json!(graph.document()))];
+    for (id, node, object) in graph.objects() {
+        let path = format!("artifacts/{}/{id}.json", node.kind);
+        files.push(pretty(&path, object));
+    }
+    files.extend(snapshots);
+    files
+}
+
+fn played(start: &Graph, records: &[Record], story: &Story) -> (Graph, Vec<PackFile>) {
     let is_start = |event: &Value| event.get("event_type") == Some(&json!("rollback.initiated"));
     let mut starts: Vec<Lsn> = story
         .timeline
@@ -183,9 +195,9 @@ fn played(parts: &EvidenceParts<'_>, story: &Story) -> (Graph, Vec<PackFile>) {
         .collect();
     starts.drain(..starts.len().saturating_sub(SNAPSHOTS_MAX));
     let mut starts = starts.into_iter().peekable();
-    let mut graph = parts.graph.clone();
+    let mut graph = start.clone();
     let mut snapshots = Vec::new();
-    for record in parts.records {
+    for record in records {
         if starts.next_if_eq(&record.lsn).is_some() {
             let path = format!("snapshots/graph-before-{}.json", record.lsn);
             snapshots.push(pretty(&path, &json!(graph.document())));

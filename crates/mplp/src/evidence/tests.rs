@@ -44,6 +44,10 @@ fn summed(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+fn checked(files: &BTreeMap<String, Vec<u8>>) -> Result<Integrity, Vec<EvidenceFlaw>> {
+    check_pack(files, Some(&Graph::default()))
+}
+
 fn edited(path: &str, from: &str, to: &str) -> BTreeMap<String, Vec<u8>> {
     let mut files = pack();
     let text = String::from_utf8(files[path].clone()).unwrap();
@@ -55,7 +59,7 @@ fn edited(path: &str, from: &str, to: &str) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn a_pack_is_whole_and_the_same_twice() {
     let files = pack();
-    let integrity = check_pack(&files).unwrap();
+    let integrity = checked(&files).unwrap();
     assert_eq!(integrity.records, rolled_back());
     assert_eq!(files, pack());
     assert_eq!(files, summed(files.clone()));
@@ -70,15 +74,15 @@ fn every_byte_counts() {
         let bytes = files.get_mut(path).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
-        assert!(check_pack(&files).is_err(), "{path}");
+        assert!(checked(&files).is_err(), "{path}");
         let mut files = whole.clone();
         files.remove(path);
-        assert!(check_pack(&files).is_err(), "{path}");
+        assert!(checked(&files).is_err(), "{path}");
     }
     let mut files = whole;
     files.insert("artifacts/more.json".to_owned(), b"{}".to_vec());
     assert_eq!(
-        check_pack(&files),
+        checked(&files),
         Err(vec![EvidenceFlaw::Foreign(
             "artifacts/more.json".to_owned()
         )])
@@ -93,7 +97,7 @@ fn whoever_puts_the_sums_right_is_found_by_the_chain() {
         "\"summary\":\"harmless\"",
     ));
     assert_eq!(
-        check_pack(&changed),
+        checked(&changed),
         Err(vec![EvidenceFlaw::Broken { lsn: 2 }])
     );
     // A rollback that is taken out leaves a gap.
@@ -108,7 +112,7 @@ fn whoever_puts_the_sums_right_is_found_by_the_chain() {
         (kept.join("\n") + "\n").into_bytes(),
     );
     assert!(matches!(
-        check_pack(&summed(files)).unwrap_err()[..],
+        checked(&summed(files)).unwrap_err()[..],
         [EvidenceFlaw::Broken { .. }]
     ));
     // So does an end that is cut off.
@@ -119,7 +123,7 @@ fn whoever_puts_the_sums_right_is_found_by_the_chain() {
         (kept.join("\n") + "\n").into_bytes(),
     );
     assert_eq!(
-        check_pack(&summed(files)),
+        checked(&summed(files)),
         Err(vec![EvidenceFlaw::Broken { lsn: 12 }])
     );
 }
@@ -138,12 +142,50 @@ fn a_story_that_the_records_do_not_tell_is_untrue() {
             "execution.initiated",
         ),
     ] {
-        let told = check_pack(&summed(edited(path, from, to))).unwrap_err();
+        let told = checked(&summed(edited(path, from, to))).unwrap_err();
         assert_eq!(told, [EvidenceFlaw::Untrue(path.to_owned())]);
     }
-    let told = check_pack(&edited(MANIFEST, "\"version\": 1", "\"version\": 2")).unwrap_err();
+    let told = checked(&edited(MANIFEST, "\"version\": 1", "\"version\": 2")).unwrap_err();
     assert!(
         matches!(told[..], [EvidenceFlaw::Unreadable { .. }]),
         "{told:?}"
     );
+}
+
+#[test]
+fn objects_and_snapshots_that_the_records_do_not_tell_are_untrue() {
+    let mut files = pack();
+    let snapshot = files.keys().find(|path| path.starts_with("snapshots/"));
+    let snapshot = snapshot.expect("a rollback began").clone();
+    files.insert(snapshot.clone(), b"{}\n".to_vec());
+    let told = checked(&summed(files)).unwrap_err();
+    assert_eq!(told, [EvidenceFlaw::Untrue(snapshot.clone())]);
+    // One that is left out with its line in the list is missed.
+    let mut files = pack();
+    files.remove(&snapshot);
+    let mut manifest: Manifest = serde_json::from_slice(&files[MANIFEST]).unwrap();
+    manifest.files.retain(|file| file.path != snapshot);
+    files.insert(
+        MANIFEST.to_owned(),
+        pretty(MANIFEST, &json!(manifest)).bytes,
+    );
+    let told = checked(&summed(files)).unwrap_err();
+    assert_eq!(told, [EvidenceFlaw::Missing(snapshot)]);
+    // And so is one too many, or another graph.
+    let other = edited("artifacts/graph.json", "{", "{ \"more\": 1,");
+    let told = checked(&summed(other)).unwrap_err();
+    assert_eq!(
+        told,
+        [EvidenceFlaw::Untrue("artifacts/graph.json".to_owned())]
+    );
+    for (from, to) in [
+        ("MPLP 1.0.0", "MPLP 9"),
+        ("\"version\": 1", "\"version\": 1, \"more\": 1"),
+    ] {
+        let told = checked(&edited(MANIFEST, from, to)).unwrap_err();
+        assert!(
+            matches!(told[..], [EvidenceFlaw::Unreadable { .. }]),
+            "{told:?}"
+        );
+    }
 }

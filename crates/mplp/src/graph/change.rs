@@ -127,6 +127,14 @@ pub enum Refusal {
         /// The id.
         id: String,
     },
+    /// It is a step, which goes with its plan.
+    #[error("{id} is a step of plan {plan}")]
+    IsStep {
+        /// The step.
+        id: String,
+        /// Its plan.
+        plan: String,
+    },
     /// Steps wait for each other.
     #[error("the steps of plan {plan} wait for each other: {}", steps.join(" → "))]
     Cycle {
@@ -273,7 +281,14 @@ impl Draft<'_> {
 
     fn remove(&mut self, id: &str, expect: Expect) -> Result<(), Refusal> {
         let Some((node, object)) = self.before.object(id) else {
-            return Err(Refusal::Unknown { id: id.to_owned() });
+            let id = id.to_owned();
+            return Err(match self.before.steps.get(&id) {
+                Some(plan) => Refusal::IsStep {
+                    id,
+                    plan: plan.clone(),
+                },
+                None => Refusal::Unknown { id },
+            });
         };
         let kind = node.kind;
         if self.touched.contains(id) {

@@ -196,9 +196,8 @@ impl Document {
                 None => {}
             }
             let expect = match (expect, node.version) {
-                (Expect::Any, _) => Expect::Any,
-                (_, Some(version)) => Expect::Version(version),
-                (said, None) => said,
+                (Expect::Unsaid, Some(version)) => Expect::Version(version),
+                (said, _) => said,
             };
             changes.push(Change::Put {
                 object: node.object,

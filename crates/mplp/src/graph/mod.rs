@@ -103,6 +103,9 @@ pub(crate) struct Produced {
     to: Vec<String>,
 }
 
+/// How much of an id is at least to be said.
+const SHORT_MIN: usize = 4;
+
 /// The graph at one place of the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Graph {
@@ -192,6 +195,16 @@ impl Graph {
     pub fn objects(&self) -> impl Iterator<Item = (&str, &Node, &Value)> {
         let all = self.nodes.iter();
         all.filter_map(|(id, node)| Some((id.as_str(), node, node.object.as_deref()?)))
+    }
+
+    /// Gives the id that somebody means: the whole of it, or so much of its beginning that it is the only one.
+    pub fn meant<'i>(&'i self, given: &'i str) -> &'i str {
+        let mut found = self.objects().map(|(id, ..)| id);
+        let mut fits = found.by_ref().filter(|id| id.starts_with(given));
+        match (fits.next(), fits.next()) {
+            (Some(only), None) if given.len() >= SHORT_MIN => only,
+            _ => given,
+        }
     }
 
     /// Finds a node that has an object.

@@ -28,12 +28,14 @@ impl Projection<'_, '_> {
         )
     }
 
-    /// Forgets the notes whose records were cut off, but for the newest of each subject.
+    /// Forgets the notes whose records were cut off, but for those that tell how each subject stood at the cut: whoever asks for a later place is
+    /// answered truly.
     pub(super) fn forget_notes(&self, up_to: Lsn) -> Result<(), StorageError> {
         self.execute(
             "DELETE FROM note WHERE lsn <= ?1 AND lsn < (
                  SELECT max(newer.lsn) FROM note AS newer
-                 WHERE newer.topic = note.topic AND newer.subject = note.subject)",
+                 WHERE newer.topic = note.topic AND newer.subject = note.subject
+                 AND newer.lsn <= ?1)",
             [lsn_to_sql(up_to)],
         )
     }

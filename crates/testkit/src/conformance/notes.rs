@@ -87,4 +87,14 @@ pub fn the_newest_note_of_a_subject_outlives_its_record(world: &World) {
     let newest = NoteFilter::newest(Topic::Graph);
     assert_eq!(found(world, &newest), pairs(&[("a", 4), ("b", 2)]));
     assert_eq!(super::verify::check(world).findings, []);
+    // How all of it stood at the next cut is still known when something newer is there.
+    let cut = world.store.cut_audit(&hasty).expect("cut");
+    assert!(cut.is_some());
+    let last = world.append(vec![note(Topic::Graph, "a", 5)]);
+    let then = NoteFilter {
+        up_to: Some(backout_model::Lsn(last.0 - 1)),
+        ..NoteFilter::newest(Topic::Graph)
+    };
+    assert_eq!(found(world, &then), pairs(&[("a", 4), ("b", 2)]));
+    assert_eq!(super::verify::check(world).findings, []);
 }

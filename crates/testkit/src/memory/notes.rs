@@ -16,13 +16,12 @@ impl State {
         }));
     }
 
-    /// Forgets the notes whose records were cut off, but for the newest of each subject.
+    /// Forgets the notes whose records were cut off, but for those that tell how each subject stood at the cut.
     pub(super) fn forget_notes(&mut self, up_to: Lsn) {
         let mut seen = HashSet::new();
         let mut kept: Vec<Arc<Note>> = Vec::new();
         for note in self.notes.iter().rev() {
-            let is_newest = seen.insert((note.topic, note.subject.clone()));
-            if is_newest || note.lsn > up_to {
+            if note.lsn > up_to || seen.insert((note.topic, note.subject.clone())) {
                 kept.push(Arc::clone(note));
             }
         }

@@ -1,6 +1,7 @@
 //! The project's state graph and its evidence, by the real program, with validators that share no code with it.
 
 mod evidence;
+mod past;
 mod seed_001;
 mod state;
 

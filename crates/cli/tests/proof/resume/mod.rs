@@ -5,6 +5,7 @@
 //! `BACKOUT_EVERY_PAIR` has every crash point tried.
 
 mod bad;
+mod looked;
 mod said;
 mod stages;
 

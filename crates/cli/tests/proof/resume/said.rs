@@ -46,7 +46,7 @@ fn where_to_go_on_is_told_in_full() {
         &told,
         &[
             "go on at step 2 of 3  (checkpoint c, ",
-            "nothing was done after the checkpoint",
+            "this task did nothing after the checkpoint",
         ],
     );
     mine(&world, &["write", "second", "--text", "2"]);
@@ -62,7 +62,6 @@ fn where_to_go_on_is_told_in_full() {
             "state:    {\"n\":1}",
             "it was done after the checkpoint, and not committed",
             "stood at the checkpoint and was undone since; bring it back with `backout redo ",
-            "as it was at the checkpoint, where this task wrote",
             "of state, 1 checkpoint, ",
             "looked at in ",
         ],
@@ -245,7 +244,7 @@ fn how_stages_end_is_told() {
     has(
         &told,
         &[
-            "take its work back with `backout stage end s --failed --rollback`, or keep it with `backout stage end s --failed --keep`",
+            "take its work back with `backout stage end s --failed --rollback --task t`, or keep it with `backout stage end s --failed --keep --task t`",
         ],
     );
     let told = asked(&world, &["stage", "begin", "s"]);

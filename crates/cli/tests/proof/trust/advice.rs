@@ -187,3 +187,61 @@ fn a_command_beside_one_whose_watcher_died_waits_for_it_once() {
     world.ok(&["recover"]);
     world.check_store();
 }
+
+#[test]
+fn an_undo_since_a_moment_after_which_nothing_was_done_says_so() {
+    let world = World::new();
+    world.file("f", "1");
+    world.ok(&["write", "f", "--text", "2"]);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let told = world.fails(1, &["undo", "f", "--at", "1s"]);
+    assert!(told.contains("nothing was done to it since then"), "{told}");
+    assert!(!told.contains("the same file"), "{told}");
+    assert_eq!(world.read("f"), "2");
+}
+
+#[test]
+fn a_redo_that_was_taken_back_names_the_one_that_brought_the_same_again() {
+    let world = World::new();
+    world.file("f", "1");
+    world.ok(&["write", "f", "--text", "2"]);
+    world.ok(&["undo"]);
+    world.ok(&["redo"]);
+    let first = newest(&world, "redo");
+    world.ok(&["undo", &first]);
+    world.ok(&["redo"]);
+    let second = newest(&world, "redo");
+    let told = world.fails(1, &["undo", &first]);
+    let why = format!("what it had brought back is there again, by {second}");
+    assert!(told.contains(&why), "{told}");
+    assert!(
+        told.contains(&format!("take that back with `backout undo {second}`")),
+        "{told}"
+    );
+    world.ok(&["undo", &second]);
+    assert_eq!(world.read("f"), "1");
+}
+
+#[test]
+fn what_is_excluded_by_a_name_of_something_that_moved_keeps_it_where_it_is() {
+    let world = World::new();
+    world.file("q", "q");
+    world.ok(&["mv", "q", "b"]);
+    std::fs::create_dir(world.path("d")).unwrap();
+    world.file("d/a", "1");
+    world.ok(&["run", "--", "mv", "d", "e"]);
+    for (operation, excluded) in [
+        ("@-1", "b"),
+        ("@-1", "q"),
+        ("@", "e"),
+        ("@", "d/a"),
+        ("@", "e/a"),
+    ] {
+        let told = world.fails(1, &["undo", operation, "--exclude", excluded]);
+        assert!(told.contains("as one"), "{excluded}: {told}");
+        assert!(world.path("b").exists() && world.path("e/a").exists());
+    }
+    world.ok(&["undo"]);
+    world.ok(&["undo"]);
+    assert!(world.path("q").exists() && world.path("d/a").exists());
+}

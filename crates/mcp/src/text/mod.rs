@@ -1,13 +1,16 @@
 //! What a model reads of an answer: what happened, the operation, and how to take it back.
 
+mod resumed;
+
 use std::fmt::Write as _;
 
 use backout_engine::{
-    DiffChange, DiffFile, ErrorCode, Finished, PlanView, Reply, Report, Resumed, RunReport, Shown,
-    TakeBack, TargetState, TrialView, UndoReport, redacted,
+    DiffChange, DiffFile, ErrorCode, Finished, PlanView, Reply, Report, RunReport, Shown, TakeBack,
+    TargetState, TrialView, UndoReport,
 };
 use backout_model::{Operation, OperationId, OutcomeKind, Status};
 
+use self::resumed::resumed;
 use crate::child::Said;
 
 /// How much of each stream of a command a model is shown.
@@ -504,66 +507,4 @@ fn notes(text: &mut String, notes: impl Iterator<Item = String>) {
     for note in notes {
         let _written = writeln!(text, "Note: {note}");
     }
-}
-
-/// Says where to go on; secrets are left out, the state itself is in the data.
-fn resumed(it: &Resumed) -> String {
-    let checkpoint = redacted(&it.checkpoint);
-    let mut text = match it.next_step {
-        Some(step) => format!(
-            "Go on at step {step}, from checkpoint {}.\n",
-            checkpoint.name
-        ),
-        None => format!("Go on from checkpoint {}.\n", checkpoint.name),
-    };
-    if let Some(point) = &checkpoint.resume {
-        notes(&mut text, point.summary.iter().cloned());
-        notes(
-            &mut text,
-            point.decisions.iter().map(|it| format!("decided: {it}")),
-        );
-    }
-    if !checkpoint.state.is_null() {
-        notes(
-            &mut text,
-            std::iter::once(format!("state: {}", checkpoint.state)),
-        );
-    }
-    let word = if it.is_dry_run {
-        "would be taken back"
-    } else {
-        "was taken back"
-    };
-    notes(
-        &mut text,
-        it.reverted.iter().map(|it| {
-            format!(
-                "{} ({}) {word}: {}",
-                it.id.short(),
-                it.summary,
-                it.why.as_words()
-            )
-        }),
-    );
-    notes(
-        &mut text,
-        it.stays.iter().map(|it| {
-            format!(
-                "{} ({}) stays: {}",
-                it.id.short(),
-                it.summary,
-                it.why.as_words()
-            )
-        }),
-    );
-    notes(
-        &mut text,
-        it.skipped.iter().map(|it| {
-            format!(
-                "the checkpoint of record {} was skipped: {}",
-                it.lsn, it.why
-            )
-        }),
-    );
-    text
 }
