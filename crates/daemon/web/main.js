@@ -10,6 +10,7 @@ import { makeFailed } from "./failed.js";
 import { help, listen } from "./keys.js";
 import { makeOperation } from "./operation.js";
 import { address, go, route } from "./route.js";
+import { makeState } from "./state.js";
 import { makeStorage } from "./storage.js";
 import { themes } from "./theme.js";
 import { makeTimeline } from "./timeline.js";
@@ -38,7 +39,7 @@ async function start() {
   const split = el("div.split-view", {}, timeline.pane, pane);
   const operation = makeOperation(pane, may);
   const undo = makeUndo(pane, timeline);
-  const views = { approvals: makeApprovals(may), failed: makeFailed(may), drift: makeDrift(may), storage: makeStorage() };
+  const views = { approvals: makeApprovals(may), failed: makeFailed(may), drift: makeDrift(may), state: makeState(), storage: makeStorage() };
   const counts = { approvals: 0, failed: 0, drift: 0 };
 
   function show() {
@@ -97,7 +98,7 @@ function welcome() {
   return el("div.welcome", {}, el("p", {}, "Choose an operation to read what it changed."), el("p.dim", {}, el("kbd", {}, "j"), " ", el("kbd", {}, "k"), " to move, ", el("kbd", {}, "u"), " to preview an undo, ", el("kbd", {}, "?"), " for the rest"));
 }
 
-const TABS = [["timeline", "Timeline", "#/"], ["approvals", "Approvals", "#/approvals"], ["failed", "Failed", "#/failed"], ["drift", "Drift", "#/drift"], ["storage", "Storage", "#/storage"]];
+const TABS = [["timeline", "Timeline", "#/"], ["approvals", "Approvals", "#/approvals"], ["failed", "Failed", "#/failed"], ["drift", "Drift", "#/drift"], ["state", "State", "#/state"], ["storage", "Storage", "#/storage"]];
 
 function drawTabs(view, counts) {
   const tabs = document.getElementById("tabs");

@@ -11,7 +11,7 @@ export function route() {
   for (const key of FILTERS) if (fields.get(key)) filters[key] = fields.get(key);
   if (first === "op") return { view: "timeline", id: second, tab: third ?? "changes", filters };
   if (first === "take-back") return { view: "timeline", all: { [second]: third }, tab: "undo", filters };
-  if (["approvals", "failed", "drift", "storage"].includes(first)) return { view: first, id: second, filters };
+  if (["approvals", "failed", "drift", "state", "storage"].includes(first)) return { view: first, id: second, filters };
   return { view: "timeline", tab: null, filters };
 }
 

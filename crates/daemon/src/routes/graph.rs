@@ -1,4 +1,4 @@
-//! The graph: operations, and what was built on what.
+//! The graph: operations, and what was built on what. And the project's state graph.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +6,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
-use backout_engine::{Context, Engine, EngineError, Filter, OperationRef};
+use backout_engine::{
+    Command, Context, Engine, EngineError, Filter, GraphCommand, GraphPlace, OperationRef,
+};
 use backout_model::{AgentId, Lsn, Operation};
 use serde_json::{Value, json as object};
 
@@ -49,6 +51,20 @@ pub(super) async fn graph(
         Ok(json(&drawn(&operations, next)))
     })
     .await
+}
+
+/// Shows the project's state graph.
+pub(super) async fn state(
+    State(app): State<Arc<App>>,
+    Who(caller): Who,
+    uri: Uri,
+) -> Result<Response, Failed> {
+    let mut words = Words::of(&uri)?;
+    let at = words.lsn("at")?.map(GraphPlace::Lsn);
+    words.end()?;
+    let command = Command::Graph(GraphCommand::Show { at });
+    let reply = app.command(&caller, Context::default(), command).await?;
+    Ok(json(&reply))
 }
 
 fn newest(

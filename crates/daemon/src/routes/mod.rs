@@ -299,6 +299,14 @@ fn looking() -> Vec<Endpoint> {
             get(graph::graph),
         ),
         looks(
+            "/v1/state",
+            "showState",
+            "Show the project's state graph, as it is or as it was after a record.",
+            &[("at", Kind::Number)],
+            Json("reply-graph"),
+            get(graph::state),
+        ),
+        looks(
             "/v1/verify",
             "verify",
             "Check the whole store.",

@@ -93,6 +93,11 @@ fn a_person_decides_about_what_waits() {
 }
 
 #[test]
+fn the_state_of_a_project_is_drawn_and_drift_decided_about() {
+    passes("state");
+}
+
+#[test]
 fn names_are_text_and_a_browser_may_keep_nothing() {
     passes("safety");
 }
