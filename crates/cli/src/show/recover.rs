@@ -132,21 +132,21 @@ fn taken_back(recovered: &Recovered) -> String {
     let back = typed(&format!("redo {}", undo.unwrap_or(recovered.id).short()));
     // A redo brings back what the recovery took, and what was never done no recovery has.
     let mut kinds = recovered.outcomes.iter().map(|outcome| &outcome.kind);
-    if kinds.any(|kind| *kind == OutcomeKind::AlreadyGone) {
-        return format!(
-            "{who}, and the part that it had done was taken back. Do all of it again, or bring back that part with {back}"
-        );
-    }
-    if recovered.along.is_empty() {
-        return format!("{who}, and what it had done was taken back; bring it back with {back}");
-    }
     let along = recovered.along.iter();
     let along = along.map(|it| format!("{} {}", it.id.short(), printable(&it.summary)));
     let along: Vec<String> = along.collect();
-    format!(
-        "{who}, and what it had done was taken back, with what was built on it: {}; bring all of it back with {back}",
-        along.join(", ")
-    )
+    let built = if along.is_empty() {
+        String::new()
+    } else {
+        format!(", with what was built on it: {}", along.join(", "))
+    };
+    if kinds.any(|kind| *kind == OutcomeKind::AlreadyGone) {
+        return format!(
+            "{who}, and the part that it had done was taken back{built}. Do all of it again, or bring back that part with {back}"
+        );
+    }
+    let all = if along.is_empty() { "it" } else { "all of it" };
+    format!("{who}, and what it had done was taken back{built}; bring {all} back with {back}")
 }
 
 /// Says what became of sandboxes that a dead process left.

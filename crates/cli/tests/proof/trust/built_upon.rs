@@ -127,3 +127,24 @@ fn a_number_that_is_used_again_is_not_taken_for_the_file_that_was_moved() {
     assert!(!world.path("g").exists());
     world.check_store();
 }
+
+#[test]
+fn what_went_along_is_named_also_where_a_part_was_as_before_already() {
+    let world = World::new();
+    std::fs::create_dir(world.path("d")).unwrap();
+    world.file("d/a", "1\n");
+    let running = Running::start(&world, &[], "rm -rf d; mkdir n; echo n > n/n", "true");
+    let (watcher, front) = (running.watcher(), running.front());
+    end(front);
+    end(watcher);
+    running.go_on(&world);
+    world.ok(&["recover"]);
+    let run = newest(&world, "run");
+    world.ok(&["--agent", "b", "write", "n/k", "--text", "k"]);
+    std::fs::create_dir(world.path("d")).unwrap();
+    world.file("d/a", "a person's\n");
+    let told = said(&world.run(&["--agent", "c", "recover", "--rollback", &run, "--force"]));
+    assert!(!world.path("n/k").exists(), "{told}");
+    assert!(told.contains("with what was built on it"), "{told}");
+    assert!(told.contains("write n/k"), "{told}");
+}
