@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use backout_engine::{Command, Reply, Report};
+use backout_drivers::file::FileError;
+use backout_engine::{Call, Command, EngineError, Next, Reply, Report, Typed};
 use clap::{Args, ValueHint};
 
 use crate::failure::Failure;
@@ -73,7 +74,8 @@ pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(
         from: reference(&args.from)?,
         is_after: args.after,
     };
-    match session.execute(&engine, command)? {
+    let restored = session.execute(&engine, command);
+    match restored.map_err(|failure| with_its_directory(session, failure, args))? {
         Reply::Finished(finished) if !session.ui.is_json() => {
             let said = finished.summary.replacen("restore", "restored", 1);
             show::write::finished(session, &finished, &said);
@@ -81,4 +83,24 @@ pub(crate) fn cmd_restore(session: &mut Session, args: &RestoreArgs) -> Result<(
         }
         reply => session.show(&engine, &reply),
     }
+}
+
+/// Names the restore of a directory in whose place a file is, where something in it was asked for.
+fn with_its_directory(session: &Session, failure: Failure, args: &RestoreArgs) -> Failure {
+    let Failure::Engine(EngineError::Driver(error)) = failure else {
+        return failure;
+    };
+    let Some(FileError::NotADirectory { path }) = error.as_a() else {
+        return Failure::Engine(EngineError::Driver(error));
+    };
+    let path = session.here.shorten(path);
+    let directory = Typed::default().and(&[&path, "--from", &args.from]);
+    let back = Next::naming(
+        "bring back the directory with {}; what is there now is kept",
+        [Call::of("restore").typed(directory)],
+    );
+    Failure::from(Report {
+        next: vec![back],
+        ..Report::from(EngineError::Driver(error))
+    })
 }

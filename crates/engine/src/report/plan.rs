@@ -16,33 +16,24 @@ pub(super) fn report(error: &PlanError) -> Report {
         PlanError::Unknown { id } => Report::refused(format!("there is no operation {id}"))
             .next_call("see the operations with {}", [Call::of("log")]),
         PlanError::AlreadyUndone { id, by } => {
-            let report = Report::refused(format!("operation {} is already undone", id.short()));
+            let report = already_undone(*id);
             let report = match by {
                 Some(by) => report.because(format!("{} took it back", by.short())),
                 None => report,
             };
             report.next_call("bring it back with {}", [Call::redo(&[*id])])
         }
-        PlanError::BroughtAgain { id, by } => {
-            Report::refused(format!("operation {} is already undone", id.short()))
-                .because(format!(
-                    "what it had brought back is there again, by {}",
-                    by.short()
-                ))
-                .next_call("take that back with {}", [Call::undo(&[*by])])
-        }
-        PlanError::UndoneForGood { id, by } => {
-            Report::refused(format!("operation {} is already undone", id.short()))
-                .because(format!("{} took it back", by.short()))
-                .because(format!(
-                    "it cannot be redone: the images of {} are no longer kept",
-                    by.short()
-                ))
-                .next_call(
-                    "see what the journal still knows with {}",
-                    [Call::show(*id)],
-                )
-        }
+        PlanError::BroughtAgain { id, by } => brought_again(*id, *by),
+        PlanError::UndoneForGood { id, by } => already_undone(*id)
+            .because(format!("{} took it back", by.short()))
+            .because(format!(
+                "it cannot be redone: the images of {} are no longer kept",
+                by.short()
+            ))
+            .next_call(
+                "see what the journal still knows with {}",
+                [Call::show(*id)],
+            ),
         PlanError::NeverHappened { id, status } => Report::refused(format!(
             "there is nothing to undo in operation {}",
             id.short()
@@ -293,6 +284,20 @@ fn still_at_work(report: Report, at_work: Option<OperationId>) -> Report {
         )),
         None => report,
     }
+}
+
+fn already_undone(id: OperationId) -> Report {
+    Report::refused(format!("operation {} is already undone", id.short()))
+}
+
+/// Says that another redo has brought back what one had brought that was taken back.
+fn brought_again(id: OperationId, by: OperationId) -> Report {
+    already_undone(id)
+        .because(format!(
+            "what it had brought back is there again, by {}",
+            by.short()
+        ))
+        .next_call("take that back with {}", [Call::undo(&[by])])
 }
 
 /// Says that an operation cannot be redone.

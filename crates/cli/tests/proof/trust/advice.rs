@@ -245,3 +245,19 @@ fn what_is_excluded_by_a_name_of_something_that_moved_keeps_it_where_it_is() {
     world.ok(&["undo"]);
     assert!(world.path("q").exists() && world.path("d/a").exists());
 }
+
+#[test]
+fn a_file_whose_directory_is_a_file_now_names_the_directory_to_restore() {
+    let world = World::new();
+    std::fs::create_dir(world.path("d")).unwrap();
+    world.file("d/f", "1\n");
+    world.ok(&["run", "--", "sh", "-c", "rm -rf d; echo file > d"]);
+    let run = newest(&world, "run");
+    let told = world.fails(1, &["restore", "d/f", "--from", &run]);
+    let advised = format!("bring back the directory with `backout restore d --from {run}`");
+    assert!(told.contains(&advised), "{told}");
+    world.ok(&["restore", "d", "--from", &run]);
+    assert_eq!(world.read("d/f"), "1\n");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("d"), "file\n");
+}
