@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use backout_engine::{Engine, EngineError, ErrorCode, Reply, Report, Severity};
+use backout_engine::{DriftError, Engine, EngineError, ErrorCode, Reply, Report, Severity};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -39,6 +39,9 @@ impl From<EngineError> for Failed {
         let part = match &error {
             EngineError::Partial(report) | EngineError::Stopped(report) => {
                 serde_json::to_value(Reply::Undone((**report).clone())).ok()
+            }
+            EngineError::Drift(DriftError::Partly { done, .. }) => {
+                serde_json::to_value(Reply::DriftDecided((**done).clone())).ok()
             }
             _ => None,
         };

@@ -282,6 +282,8 @@ pub enum EngineError {
         why: String,
         /// The operation to restore from.
         from: OperationId,
+        /// Whether what it left is meant, and not what was there before.
+        is_after: bool,
     },
     /// The operation waits for no decision.
     #[error("operation {id} is {status}: there is nothing to decide")]

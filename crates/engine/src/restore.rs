@@ -108,7 +108,7 @@ impl Engine {
             [] => "restore nothing".to_owned(),
         };
         let first = parts.first().cloned();
-        let unfit = |error: EngineError| no_home(error, first.as_ref(), id);
+        let unfit = |error: EngineError| no_home(error, first.as_ref(), (id, is_after));
         let request = driver.restoring(&effect, &targets, is_after, summary);
         let request = request.map_err(|error| unfit(error.into()))?;
         let Some(request) = request else {
@@ -153,11 +153,11 @@ impl Engine {
                 } else {
                     self.files.is_at_hand(left)?
                 };
-                // A later operation may keep what is not where it was left.
+                // Another operation may keep what is not where it was left.
                 let kept = if is_here {
                     None
                 } else {
-                    self.kept_later(operation, &path, left)?
+                    self.kept_elsewhere(operation, &path, left)?
                 };
                 match kept {
                     Some(kept) => was = Some(left.kept_as(kept)),
@@ -244,7 +244,11 @@ fn unrestored(error: EngineError, undo: &dyn Fn(&str) -> Option<OperationId>) ->
 
 /// Says of a part that its file has no place for it: it is gone, or is not written as it was. What helps a write that makes the
 /// file does not help a restore.
-fn no_home(error: EngineError, part: Option<&Key>, from: OperationId) -> EngineError {
+fn no_home(
+    error: EngineError,
+    part: Option<&Key>,
+    (from, is_after): (OperationId, bool),
+) -> EngineError {
     let code = match &error {
         EngineError::Driver(cause) => cause.fault().report().map(|report| report.code),
         _ => None,
@@ -257,6 +261,7 @@ fn no_home(error: EngineError, part: Option<&Key>, from: OperationId) -> EngineE
                 is_gone: code == Some(ErrorCode::NotFound),
                 why: with_causes(&error),
                 from,
+                is_after,
             }
         }
         _ => error,

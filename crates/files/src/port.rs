@@ -7,6 +7,7 @@ use backout_model::ports::{Driver, DriverError, Request, Staged};
 use backout_model::{Digest, Effect, TargetPath};
 use std::sync::Arc;
 
+use crate::inode::Identity;
 use crate::{Commands, Directories, FileChange, LayerEntry, Past, Shown, Was};
 
 /// What is there to carry out requests and recipes. Whoever opens an engine decides.
@@ -43,6 +44,16 @@ pub trait Files: fmt::Debug + Send + Sync {
 
     /// The same, with what was in directories that were moved.
     fn sides_with_moved(&self, effect: &Effect) -> Result<Vec<FileChange>, DriverError>;
+
+    /// Lists what an effect moved, in its order: old names with new ones. Nothing is looked at.
+    fn moves(&self, effect: &Effect) -> Result<Vec<(TargetPath, TargetPath)>, DriverError>;
+
+    /// Tells which inode an effect left under a name, if it noted that. Nothing is looked at.
+    fn left_inode(
+        &self,
+        effect: &Effect,
+        path: &TargetPath,
+    ) -> Result<Option<Identity>, DriverError>;
 
     /// Shows what an effect did as gates see it.
     fn happened(

@@ -1,19 +1,22 @@
 //! `backout drift`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use backout_engine::{Command, DriftCommand, Engine, Glob, Report};
-use backout_model::Key;
+use backout_engine::{Command, DriftCommand, DriftError, Engine, EngineError, Glob, Reply, Report};
+use backout_model::{Key, TargetPath};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use crate::named_targets::named_target;
+use crate::paths::absolute;
 use crate::session::Session;
+use crate::show::drift;
 
 /// List what is not as it was recorded, and decide about it.
 ///
 /// Drift is a target that Backout wrote, or took back, and that is something else now: somebody else changed it. What is listed was noticed
 /// by a command that read or planned something, or by `backout watch`; it is looked at once more, and what is right again is gone from the list.
+/// Targets that are named are looked at in any case.
 ///
 /// An agent may list drift. Only a person decides about it.
 #[derive(Debug, Args)]
@@ -102,13 +105,37 @@ pub(crate) fn cmd_drift(session: &mut Session, args: DriftArgs) -> Result<(), Fa
     if command.only_looks() {
         session.ui.page();
     }
-    let reply = session.execute(&engine, Command::Drift(command))?;
-    session.show(&engine, &reply)
+    match session.execute(&engine, Command::Drift(command)) {
+        Ok(Reply::Drift(report)) if !session.ui.is_json() => {
+            drift::list(session, &report, true);
+            Ok(())
+        }
+        Ok(reply) => session.show(&engine, &reply),
+        Err(failure) => {
+            // What was done in part is a reply as well.
+            if let Failure::Engine(EngineError::Drift(DriftError::Partly { done, .. })) = &failure {
+                session.show(&engine, &Reply::DriftDecided((**done).clone()))?;
+            }
+            Err(failure)
+        }
+    }
 }
 
 pub(super) fn named(engine: &Engine, targets: &[PathBuf]) -> Result<Vec<Key>, Failure> {
-    let named = targets.iter().map(|it| named_target(engine, it));
+    let named = targets.iter().map(|it| match listed(engine, it)? {
+        Some(key) => Ok(key),
+        None => named_target(engine, it),
+    });
     named.collect()
+}
+
+/// Gives what is listed under just this name: what was recorded may lie behind a link by now.
+fn listed(engine: &Engine, name: &Path) -> Result<Option<Key>, Failure> {
+    let Ok(path) = TargetPath::new(absolute(name)?) else {
+        return Ok(None);
+    };
+    let key = Key::from(path);
+    Ok(engine.is_open_drift(&key)?.then_some(key))
 }
 
 /// Gives a pattern that means the same from every directory.
@@ -119,8 +146,33 @@ fn from_root(session: &Session, pattern: &str) -> Result<String, Failure> {
             .because(why)
             .next("give a pattern such as `target/**` or `*.log`")
     };
-    let read = Glob::read(pattern, session.here.directory());
+    let (directory, below) = without_dots(session.here.directory(), pattern);
+    let read = if pattern.is_empty() || pattern.contains('/') {
+        Glob::read(&below, &directory)
+    } else {
+        Glob::read(format!("**/{below}"), &directory)
+    };
     let read = read.map_err(|error| unfit(error.to_string()))?;
     let text = read.from_root().into_string();
     Ok(text.map_err(|_| unfit("it is no text".to_owned()))?)
+}
+
+/// Takes the `..` out of a pattern, as far as they follow plain names.
+fn without_dots(directory: &Path, pattern: &str) -> (PathBuf, String) {
+    let mut directory = directory.to_owned();
+    let mut names: Vec<&str> = Vec::new();
+    for name in pattern.split('/') {
+        let is_plain = |name: &&str| !name.is_empty() && *name != ".." && *name != "**";
+        match name {
+            ".." if names.is_empty() => {
+                directory.pop();
+            }
+            ".." if names.last().is_some_and(is_plain) => {
+                names.pop();
+            }
+            "." => {}
+            name => names.push(name),
+        }
+    }
+    (directory, names.join("/"))
 }

@@ -16,8 +16,8 @@ use crate::ui::{BAD, BOLD, DIM, WARN, paint, printable};
 /// How many are listed.
 const LISTED_MAX: usize = 50;
 
-/// Lists what has drifted.
-pub(super) fn list(session: &mut Session, report: &DriftReport) {
+/// Lists what has drifted. With `is_noticed`, nobody went to look at everything.
+pub(crate) fn list(session: &mut Session, report: &DriftReport, is_noticed: bool) {
     let most = session.listed(LISTED_MAX);
     let mut text = String::new();
     for view in report.open.iter().take(most) {
@@ -32,7 +32,11 @@ pub(super) fn list(session: &mut Session, report: &DriftReport) {
         }
     }
     if report.open.is_empty() {
-        session.ui.done("nothing has drifted\n");
+        session.ui.done(if is_noticed && report.targets == 0 {
+            "nothing was noticed; look with `backout watch --once`\n"
+        } else {
+            "nothing has drifted\n"
+        });
     }
     session.ui.print(&text);
     if report.deferred > 0 {
@@ -85,7 +89,7 @@ fn one(view: &DriftView, here: &Here, now: Timestamp) -> String {
     }
     let choices: Vec<&str> = drift.choices.iter().map(|it| it.as_str()).collect();
     let since = format!(
-        "  since after {}, seen {}; to decide: {}",
+        "  last right {}, seen {}; to decide: {}",
         ago(now, drift.since.right),
         ago(now, drift.since.seen),
         choices.join(", ")

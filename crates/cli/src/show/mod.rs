@@ -93,7 +93,7 @@ pub(crate) fn reply(session: &mut Session, engine: &Engine, reply: &Reply) {
         Reply::Log { operations } => log::list(session, operations, now, true),
         Reply::Shown(shown) => operation::shown(session, shown, now),
         Reply::Failed { failed } => failed::list(session, failed, engine.now()),
-        Reply::Drift(report) => drift::list(session, report),
+        Reply::Drift(report) => drift::list(session, report, false),
         Reply::DriftDecided(decided) => drift::decided(session, decided),
         Reply::Accepted { id } => failed::accepted(session, *id),
         Reply::Diff(diff) => diff::files(session, &diff.files, diff::Style::Full),

@@ -105,7 +105,9 @@ fn what_is_changed_back_is_no_drift_and_goes_away_by_itself() {
     assert_eq!(world.open(), []);
     let history = world.json(&["drift", "--all"]);
     assert_eq!(history["history"][0]["how"], "went-away");
-    assert!(world.does(&["drift"]).contains("nothing has drifted"));
+    let words = "nothing was noticed; look with `backout watch --once`";
+    assert!(world.does(&["drift"]).contains(words));
+    assert!(world.does(&["drift", "a"]).contains("nothing has drifted"));
     assert!(
         world
             .does(&["drift", "--all"])

@@ -9,6 +9,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod again;
+mod choices;
 mod days;
 mod deciding;
 mod found;

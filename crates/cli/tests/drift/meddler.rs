@@ -93,15 +93,16 @@ pub(crate) fn record(world: &World) {
     world.does(&["redo"]);
     world.put("app.toml", "[server]\nport = 1\nhost = \"a\"\n");
     world.does(&["set", "app.toml", "server.port", "8080"]);
+    shop(world, "shop.db");
+}
+
+/// Makes a database, and changes a row of it.
+pub(crate) fn shop(world: &World, name: &str) {
     let rows =
         "CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES(1,'a'),(2,'b');";
-    world.does(&["sql", "--db", "shop.db", "--create", rows]);
-    world.does(&[
-        "sql",
-        "--db",
-        "shop.db",
-        "UPDATE t SET v = 'agent' WHERE id = 1",
-    ]);
+    world.does(&["sql", "--db", name, "--create", rows]);
+    let update = "UPDATE t SET v = 'agent' WHERE id = 1";
+    world.does(&["sql", "--db", name, update]);
 }
 
 /// Changes some of what was recorded, and says what has to be found: what, and of what kind.

@@ -254,3 +254,13 @@ fn a_server_ends_by_a_signal_with_all_that_it_started() {
     let pid = std::fs::read_to_string(pid).unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists());
 }
+
+#[test]
+fn drift_is_told_of_what_the_agent_wrote() {
+    let world = World::new();
+    let mut client = Raw::start(&world);
+    client.greet("2025-11-25");
+    let answer = client.call(2, "drift", &json!({}));
+    let words = "All that you wrote is as you left it.";
+    assert!(answer.to_string().contains(words), "{answer}");
+}

@@ -258,3 +258,41 @@ fn what_a_page_needs_is_served_without_data_and_with_strict_headers() {
     assert!(!head.contains("access-control"), "{head}");
     server.send("GET", "/healthz", "", None).is(200);
 }
+
+#[test]
+fn drift_is_decided_by_what_is_named_and_ignored_by_what_is_a_pattern() {
+    let world = World::new();
+    let (server, token) = (world.serve(&[]), world.token(&["operator"]));
+    for name in ["a", "b"] {
+        let write = world.write(name, "1\n");
+        server.post(&token, "/v1/command", &write).is(200);
+        std::fs::write(world.path(name), "2\n").unwrap();
+    }
+    let looked = server.post(&token, "/v1/drift/look", &json!({"targets": []}));
+    assert_eq!(looked.is(200).json()["open"].as_array().unwrap().len(), 2);
+    for act in ["accept", "restore", "merge"] {
+        let path = format!("/v1/drift/{act}");
+        let refused = server.post(&token, &path, &json!({"targets": []}));
+        let said = refused.code(400, "usage").json();
+        assert_eq!(said["why"][0], "nothing was named");
+    }
+    for (pattern, why) in [
+        ("", "a pattern must not be empty"),
+        ("[", "unclosed character class"),
+        ("*.log", "it does not begin with a `/`"),
+    ] {
+        let body = json!({"pattern": pattern});
+        let refused = server.post(&token, "/v1/drift/ignore", &body);
+        let said = refused.code(400, "usage").json();
+        assert!(said["why"][0].as_str().unwrap().contains(why), "{said}");
+    }
+    let a = world.path("a").display().to_string();
+    let b = world.path("b").display().to_string();
+    std::fs::remove_file(world.path("b")).unwrap();
+    server
+        .post(&token, "/v1/drift/look", &json!({"targets": []}))
+        .is(200);
+    let merged = server.post(&token, "/v1/drift/merge", &json!({"targets": [a, b]}));
+    assert_eq!(merged.is(409).json()["code"], "partial");
+    assert_eq!(world.read("a"), "2\n");
+}

@@ -42,7 +42,12 @@ impl Current {
             Err(FileError::NotADirectory { path }) => {
                 (None, Some(format!("`{path}` is not a directory any more")))
             }
-            Err(error @ FileError::ThroughSymlink { .. }) => (None, Some(error.to_string())),
+            Err(error @ FileError::ThroughSymlink { .. }) => {
+                let is_link = |above: &TargetPath| above.as_path().is_symlink();
+                let link = path.ancestors().find(is_link);
+                let told = link.map(|link| format!("`{link}` is a symbolic link now"));
+                (None, Some(told.unwrap_or_else(|| error.to_string())))
+            }
             Err(error) => return Err(error),
         };
         let node = place.as_ref().map(Place::node).transpose()?.flatten();

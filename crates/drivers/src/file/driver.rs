@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use backout_files::{FileChange, Files, Lacking, LayerEntry, Past, Shown, Was};
 use backout_model::ports::{
-    self, Applied, Aspect, Compare, Depots, Differing, Driver, DriverError, Durability, Examined,
-    How, LookedAt, Outline, Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State,
-    Watch, WriteContents,
+    self, Applied, Depots, Differing, Driver, DriverError, Durability, Examined, How, LookedAt,
+    Looking, Outline, Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State, Watch,
+    WriteContents,
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, RIDING_BYTES_MAX, Recipe,
@@ -26,7 +26,7 @@ use super::execute::{run, tidy::is_left};
 use super::judge::judge_all;
 use super::past;
 use super::plan;
-use super::recipe::{Change, FileCompletion, FileRecipe, is_kept_tree};
+use super::recipe::{Change, FileCompletion, FileRecipe, Identity, is_kept_tree};
 use super::repeat;
 use super::request::FileRequest;
 use super::stage::Staged;
@@ -189,6 +189,18 @@ impl Files for FileDriver {
 
     fn sides_with_moved(&self, effect: &Effect) -> Result<Vec<FileChange>, DriverError> {
         Ok(past::sides_with_moved(&self.context, effect)?)
+    }
+
+    fn moves(&self, effect: &Effect) -> Result<Vec<(TargetPath, TargetPath)>, DriverError> {
+        Ok(past::moves_of(effect)?)
+    }
+
+    fn left_inode(
+        &self,
+        effect: &Effect,
+        path: &TargetPath,
+    ) -> Result<Option<Identity>, DriverError> {
+        Ok(past::left_inode(effect, path)?)
     }
 
     fn happened(
@@ -383,9 +395,9 @@ impl Driver for FileDriver {
     fn differing(
         &self,
         effect: &Effect,
-        wanted: &dyn Fn(&Key, Aspect) -> Compare,
+        looking: &Looking<'_>,
     ) -> Result<Vec<Differing>, DriverError> {
-        Ok(past::differing(&self.context, effect, wanted)?)
+        Ok(past::differing(&self.context, effect, looking)?)
     }
 
     fn as_files(&self, effect: &Effect) -> Result<Option<Effect>, DriverError> {

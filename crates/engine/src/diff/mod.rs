@@ -21,6 +21,9 @@ pub(crate) use file::Comparison;
 /// How much of a file is merged for a preview.
 const MERGE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
+/// So many earlier operations on a name are asked whether they have what a later one left.
+const EARLIER_MAX: usize = 64;
+
 impl Engine {
     /// Says what an operation changed.
     pub fn diff(
@@ -162,6 +165,43 @@ impl Engine {
             }
         }
         Ok(made)
+    }
+
+    /// Finds what an operation left under a name, where another one has it: a later one that replaced it, or an earlier one that wrote it.
+    pub(crate) fn kept_elsewhere(
+        &self,
+        operation: &Operation,
+        path: &TargetPath,
+        was: &Was,
+    ) -> Result<Option<Was>, EngineError> {
+        if let Some(kept) = self.kept_later(operation, path, was)? {
+            return Ok(Some(kept));
+        }
+        let before = Filter {
+            before: Some(operation.lsn),
+            limit: Some(EARLIER_MAX),
+            ..Filter::default()
+        };
+        let earlier = self.writers_of(path, &before)?;
+        for it in earlier.iter().filter(|it| it.retained) {
+            let Some(effect) = self.as_files(&self.store.effect(it.id)?)? else {
+                continue;
+            };
+            let sides = self.files.sides(&effect)?.into_iter();
+            let left = sides.into_iter().find(|side| side.path == *path);
+            let left = left.and_then(|side| side.after).filter(Was::is_file);
+            let Some(left) = left.filter(|left| !left.is_dress()) else {
+                continue;
+            };
+            let number = self.files.left_inode(&effect, path)?;
+            let is_that_one = number.zip(was.identity).is_some_and(|(one, other)| {
+                (one.ino, one.size, one.mtime) == (other.ino, other.size, other.mtime)
+            });
+            if is_that_one && self.files.is_at_hand(&left)? || self.files.is_same(was, &left)? {
+                return Ok(Some(left));
+            }
+        }
+        Ok(None)
     }
 
     /// Lists the operations that wrote a path, or something below it, or a tree that it is in, newest first.

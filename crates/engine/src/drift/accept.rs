@@ -12,55 +12,46 @@ use backout_crashpoint::crash_point;
 use backout_files::{Past, Was};
 use backout_model::drift::{DriftKind, HowResolved};
 use backout_model::ports::{Durability, Entry};
-use backout_model::{Decision, Event, Intent, OperationId, Strategy, Target, TargetPath, Verb};
+use backout_model::{
+    Decision, Event, Intent, Key, OperationId, Strategy, Target, TargetPath, Verb,
+};
 
 use backout_storage::StorageError;
 
-use super::notes::ended;
-use super::resolve::Decided;
+use super::recorded::is_straight;
+use super::resolve::{Decided, Done};
 use super::sweep::Candidate;
 use super::{DriftDecided, DriftError};
 use crate::{Engine, EngineError};
-use backout_model::Key;
 
 /// A larger file is accepted, but its bytes are not kept a second time.
 const ACCEPTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 impl Engine {
     pub(super) fn accept_drift(&self, targets: &[Key]) -> Result<DriftDecided, EngineError> {
-        let mut news = Vec::new();
-        let mut notes = Vec::new();
+        let mut done = Done::default();
         for decided in self.decided_drift(targets)? {
-            let by = self.adopt(&decided, &mut notes)?;
-            if decided.is_part {
-                notes.push(format!(
-                    "`{}` holds more that has drifted",
-                    decided.known.drift.target
-                ));
-                continue;
+            let by = self.adopt(&decided, &mut done.notes);
+            if !done.take(&decided, by.map(|by| HowResolved::Accepted { by })) {
+                break;
             }
-            let mark = by.is_none().then_some(decided.known.drift.found.mark);
-            let how = HowResolved::Accepted { by };
-            news.push(ended(&decided.subject, &decided.known, how, mark));
+            // Of several, each that no operation keeps is accepted by a note of its own.
+            if decided.members.len() > 1 && decided.part.is_none() {
+                let rest = decided.members.iter().filter(|it| !is_kept(it));
+                rest.for_each(|it| done.accepted(&decided, it));
+            }
         }
-        self.append_drift(&news)?;
-        Ok(DriftDecided {
-            notes,
-            ..DriftDecided::of(news)
-        })
+        self.done_about_drift(done)
     }
 
     /// Records what others made of files as an operation; none if nothing of it is a file.
-    fn adopt(
+    pub(super) fn adopt(
         &self,
         decided: &Decided,
         notes: &mut Vec<String>,
     ) -> Result<Option<OperationId>, EngineError> {
-        let is_file = |it: &&Candidate| {
-            let key = it.differing.target.key();
-            key.file().is_some() && key.parts().is_empty()
-        };
-        let files: Vec<&Candidate> = decided.members.iter().filter(is_file).collect();
+        let files = decided.members.iter().filter(|it| is_kept(it));
+        let files: Vec<Candidate> = files.cloned().collect();
         if files.len() < decided.members.len() {
             notes.push(format!(
                 "`{}` is accepted as long as it stays so; an undo of what was recorded will find it changed",
@@ -116,10 +107,10 @@ impl Engine {
     /// Gives what was recorded of each name, with all that is in directories that nobody recorded.
     fn believed(
         &self,
-        files: &[&Candidate],
+        files: &[Candidate],
     ) -> Result<BTreeMap<TargetPath, Option<Was>>, EngineError> {
         let mut names = BTreeMap::new();
-        for it in files {
+        for (it, change) in std::iter::zip(files, self.recorded_of(files)?) {
             let Some(path) = it.differing.target.file() else {
                 continue;
             };
@@ -134,7 +125,7 @@ impl Engine {
                 | DriftKind::Changed
                 | DriftKind::Replaced
                 | DriftKind::Gone
-                | DriftKind::Several => self.left_there(it.by, path)?,
+                | DriftKind::Several => change.and_then(|change| change.after),
             };
             // What tells all of it goes before what tells only its looks.
             let is_dress = was.as_ref().is_some_and(Was::is_dress);
@@ -171,4 +162,10 @@ impl Engine {
         kept.map_err(|cause| StorageError::inconsistent(format!("the bytes of {path}"), &cause))?;
         Ok(())
     }
+}
+
+/// Tells whether an operation can keep what is accepted: it is a file, and no directory above it became a link.
+fn is_kept(it: &Candidate) -> bool {
+    let is_file = it.told_name().is_some();
+    is_file && it.differing.target.file().is_some_and(is_straight)
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use backout_model::{Key, Reach, Target};
+use backout_model::Key;
 
 /// What has been told so far.
 #[derive(Debug, Default)]
@@ -75,11 +75,9 @@ impl Claims {
         self.looks.insert(hash(&key.to_bytes()));
     }
 
-    /// Notes that a target was written with all that is in it.
-    pub(super) fn tree(&mut self, target: &Target) {
-        if target.reach() == Reach::Tree {
-            self.trees.insert(hash(&target.key().to_bytes()));
-        }
+    /// Notes that something was written with all that is in it.
+    pub(super) fn tree(&mut self, key: &Key) {
+        self.trees.insert(hash(&key.to_bytes()));
     }
 
     /// Counts the names that are told at or below another.
@@ -127,7 +125,7 @@ mod tests {
     fn the_newest_is_believed_with_all_that_it_took_along() {
         let mut claims = Claims::default();
         claims.whole(&key("/w/a"));
-        claims.tree(&Target::tree(TargetPath::new("/w/d").unwrap()));
+        claims.tree(&key("/w/d"));
         assert_eq!(claims.told(&key("/w/a")), Told::All);
         assert_eq!(claims.told(&key("/w/d/x/y")), Told::All);
         assert_eq!(claims.told(&key("/w/dd")), Told::Nothing);

@@ -1,6 +1,9 @@
 //! Why nothing was done about a drift.
 
-use backout_model::{Key, OperationId};
+use backout_model::{Key, OperationId, TargetPath};
+
+use super::DriftDecided;
+use crate::EngineError;
 
 /// Says why nothing was done about a drift.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +40,29 @@ pub enum DriftError {
         target: Key,
         /// Why not.
         why: String,
+        /// Whether the record can be made true again instead.
+        can_restore: bool,
+    },
+    /// The file of a key or a row is gone.
+    #[error("the file of `{target}` is gone")]
+    NoFile {
+        /// What it is about.
+        target: Key,
+        /// The file, if the operation left it whole and that can be had.
+        file: Option<TargetPath>,
+        /// The operation that left it so.
+        by: OperationId,
+    },
+    /// Nothing was named.
+    #[error("nothing was named")]
+    NoTarget,
+    /// Some of it was done, and some was not.
+    #[error("not all of it was done")]
+    Partly {
+        /// What was done.
+        done: Box<DriftDecided>,
+        /// Why the rest was not.
+        left: Vec<EngineError>,
     },
     /// It is no pattern.
     #[error("`{pattern}` is no pattern: {why}")]

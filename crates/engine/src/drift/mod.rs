@@ -17,10 +17,14 @@ mod claims;
 mod error;
 mod hints;
 mod index;
+mod merge;
+mod moves;
 mod notes;
 mod now;
 mod passive;
+mod recorded;
 mod resolve;
+mod restore;
 mod sweep;
 mod tell;
 mod watcher;
@@ -42,7 +46,7 @@ const HISTORY_MAX: usize = 1_000;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriftCommand {
-    /// List what is open, after another look at it.
+    /// List what is open, after another look at it and at what is named.
     List {
         /// Only at or below these; none means everything.
         #[serde(default)]
@@ -88,6 +92,20 @@ impl DriftCommand {
     /// Tells whether it only looks.
     pub const fn only_looks(&self) -> bool {
         matches!(self, Self::List { .. } | Self::Look { .. })
+    }
+}
+
+impl DriftCommand {
+    /// Tells whether it is a decision about nothing.
+    const fn names_nothing(&self) -> bool {
+        match self {
+            Self::Accept { targets } | Self::Restore { targets } | Self::Merge { targets } => {
+                targets.is_empty()
+            }
+            Self::List { .. } | Self::Look { .. } | Self::Ignore { .. } | Self::Heed { .. } => {
+                false
+            }
+        }
     }
 }
 
@@ -171,6 +189,9 @@ impl Engine {
         if !command.only_looks() {
             self.check_decides_drift()?;
         }
+        if command.names_nothing() {
+            return Err(DriftError::NoTarget.into());
+        }
         match command {
             DriftCommand::List { below, all } => self.list_drift(&below, all).map(Reply::Drift),
             DriftCommand::Look { below } => {
@@ -233,7 +254,8 @@ impl Engine {
             |key: &Key| below.is_empty() || below.iter().any(|it| key.is_at_or_below(it));
         let known = standing.open.values().map(|it| &it.drift);
         let meant = known.filter(|drift| is_meant(drift.target.key()));
-        let open: Vec<Key> = meant.map(looked_at_by).collect();
+        let mut open: Vec<Key> = meant.map(looked_at_by).collect();
+        open.extend_from_slice(below);
         let mut swept = None;
         // What is told is what another look finds; who cannot note that says what was noted.
         if !open.is_empty() && self.store.is_free() {
@@ -294,6 +316,13 @@ impl Engine {
             now: self.now(),
             ..DriftReport::default()
         })
+    }
+
+    /// Tells whether something, or anything in it, or something that holds it, is open drift.
+    pub fn is_open_drift(&self, key: &Key) -> Result<bool, EngineError> {
+        let standing = self.drift_standing()?;
+        let mut open = standing.open.values().map(|it| it.drift.target.key());
+        Ok(open.any(|own| own.is_at_or_below(key) || key.is_at_or_below(own)))
     }
 
     /// Counts the targets that have drifted, as far as was noted.

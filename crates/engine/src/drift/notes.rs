@@ -1,6 +1,6 @@
 //! Drift as the journal has it: what is open, what was accepted, what is ignored; and noting what a look found.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use backout_crashpoint::crash_point;
@@ -87,6 +87,28 @@ impl Engine {
         Ok(standing)
     }
 
+    /// Lists the operations that ended drift by writing, with what that was of. If one is taken back, so is the end of the drift.
+    pub(super) fn drift_ended_by(&self) -> Result<HashMap<OperationId, Vec<Key>>, EngineError> {
+        let mut ended: HashMap<OperationId, Vec<Key>> = HashMap::new();
+        for note in self.store.notes(&NoteFilter::all(Topic::Drift))? {
+            let Ok(DriftNote::Resolved(end)) = serde_json::from_value(note.body) else {
+                continue;
+            };
+            let by = match &end.how {
+                HowResolved::Restored { by } | HowResolved::Merged { by } => *by,
+                HowResolved::Recorded { by } => Some(*by),
+                HowResolved::Accepted { .. }
+                | HowResolved::Ignored { .. }
+                | HowResolved::WentAway
+                | HowResolved::Joined { .. } => None,
+            };
+            if let Some(by) = by {
+                ended.entry(by).or_default().push(end.target.key().clone());
+            }
+        }
+        Ok(ended)
+    }
+
     /// Notes what a look found, and what it did not find any more. Gives what was noted.
     pub(super) fn note_drift(
         &self,
@@ -140,6 +162,7 @@ impl Engine {
 
     /// Leaves alone what a pattern matches, and says so of what is open.
     pub(super) fn ignore_drift(&self, pattern: &str) -> Result<Vec<News>, EngineError> {
+        check_pattern(pattern)?;
         let standing = self.drift_standing()?;
         let ignored = Ignored::of(pattern);
         let mut news = Vec::new();
@@ -180,6 +203,19 @@ impl Engine {
         self.append_drift(&news)?;
         Ok(news)
     }
+}
+
+/// Says no to what would match nothing: a pattern is read from the root, by whoever asks for it.
+fn check_pattern(pattern: &str) -> Result<(), DriftError> {
+    let unfit = |why: String| DriftError::Pattern {
+        pattern: pattern.to_owned(),
+        why,
+    };
+    Glob::read(pattern, Path::new("/")).map_err(|error| unfit(error.to_string()))?;
+    if !pattern.starts_with('/') {
+        return Err(unfit("it does not begin with a `/`".to_owned()));
+    }
+    Ok(())
 }
 
 /// Says how a drift ended.

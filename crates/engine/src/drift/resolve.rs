@@ -1,29 +1,96 @@
 //! What people decide about drift, bound to what was told of it.
 
-use backout_files::{Body, Past, Shown, Was};
-use backout_model::Key;
-use backout_model::drift::{Drift, DriftKind, HowResolved, OpenDrift, Seen, subject_of};
-use backout_model::text::{Merge, merge3};
-use backout_model::{OperationId, TargetPath};
-use backout_storage::OperationRef;
+use backout_model::drift::{HowResolved, News, OpenDrift, Seen, subject_of};
+use backout_model::{Key, OperationId, Target};
 
 use super::notes::ended;
 use super::sweep::{Candidate, Extent};
 use super::{DriftDecided, DriftError, looked_at_by};
-use crate::lifecycle::with_causes;
 use crate::{Engine, EngineError};
 
-/// A larger file is not merged.
-const MERGED_BYTES_MAX: u64 = 4 * 1024 * 1024;
-
 /// A drift that somebody decides about, as another look found it.
+#[derive(Clone)]
 pub(super) struct Decided {
     pub(super) subject: String,
     pub(super) known: OpenDrift,
     /// What differs.
     pub(super) members: Vec<Candidate>,
-    /// Whether that is only a part of it.
-    pub(super) is_part: bool,
+    /// The part of it that is meant, if it is not all.
+    pub(super) part: Option<Key>,
+}
+
+/// What was done about drift, and what was not.
+#[derive(Default)]
+pub(super) struct Done {
+    news: Vec<News>,
+    pub(super) notes: Vec<String>,
+    left: Vec<EngineError>,
+    is_any: bool,
+    /// Drift of which a part was decided: the rest is another finding.
+    parted: Vec<Key>,
+}
+
+impl Done {
+    /// Notes what became of one drift. Tells whether to go on with the others.
+    pub(super) fn take(
+        &mut self,
+        decided: &Decided,
+        how: Result<HowResolved, EngineError>,
+    ) -> bool {
+        let how = match how {
+            Ok(how) => how,
+            Err(error) => {
+                let goes_on = !error.is_stop();
+                self.left.push(error);
+                return goes_on;
+            }
+        };
+        self.is_any = true;
+        let drift = &decided.known.drift;
+        let (by, said) = match &how {
+            HowResolved::Accepted { by } => (*by, "accepted as it is"),
+            HowResolved::Merged { by } => (*by, "merged with what was recorded"),
+            HowResolved::Restored { by } => (*by, "made what was recorded"),
+            HowResolved::Ignored { .. }
+            | HowResolved::WentAway
+            | HowResolved::Recorded { .. }
+            | HowResolved::Joined { .. } => (None, "settled"),
+        };
+        if let Some(part) = &decided.part {
+            let by = by
+                .map(|by| format!(" by {}", by.short()))
+                .unwrap_or_default();
+            let whole = &drift.target;
+            self.notes.push(format!(
+                "`{part}` was {said}{by}; `{whole}` holds more that has drifted"
+            ));
+            self.parted.push(whole.key().clone());
+            return true;
+        }
+        let mark = by.is_none().then_some(drift.found.mark);
+        self.news
+            .push(ended(&decided.subject, &decided.known, how, mark));
+        true
+    }
+
+    /// Notes that one of several is accepted as long as it stays so.
+    pub(super) fn accepted(&mut self, decided: &Decided, it: &Candidate) {
+        let target = &it.differing.target;
+        let mut known = decided.known.clone();
+        known.drift.target = target.clone();
+        let how = HowResolved::Accepted { by: None };
+        let mark = Some(it.differing.mark);
+        self.news
+            .push(ended(&subject_of(target), &known, how, mark));
+    }
+
+    /// Names one more operation that a decision took.
+    pub(super) fn also(&mut self, target: &Target, by: OperationId) {
+        let by = by.short();
+        self.notes.push(format!(
+            "`{target}` took {by} as well, which is undone by itself"
+        ));
+    }
 }
 
 impl Engine {
@@ -82,207 +149,37 @@ impl Engine {
                 subject,
                 known,
                 members,
-                is_part: part.is_some(),
+                part,
             });
         }
         Ok(decided)
     }
 
-    /// Makes the world what was recorded. What that overwrites is kept, as with every write.
-    pub(super) fn restore_drift(&self, targets: &[Key]) -> Result<DriftDecided, EngineError> {
-        let mut news = Vec::new();
-        let mut notes = Vec::new();
-        for decided in self.decided_drift(targets)? {
-            let restored = self.restore_members(&decided, &mut notes);
-            let by = match restored {
-                Ok(by) => by,
-                Err(error) => {
-                    // What was done before it is done.
-                    self.append_drift(&news)?;
-                    return Err(unrestored(error, &decided.known.drift));
-                }
+    /// Notes what was done; what was not is the error, with all that was.
+    pub(super) fn done_about_drift(&self, mut done: Done) -> Result<DriftDecided, EngineError> {
+        if let Err(error) = self.append_drift(&done.news) {
+            done.left.push(error);
+        }
+        if !done.parted.is_empty() {
+            let extent = Extent {
+                below: &done.parted,
+                ..Extent::default()
             };
-            if !decided.is_part {
-                let how = HowResolved::Restored { by };
-                news.push(ended(&decided.subject, &decided.known, how, None));
-            }
+            // Whoever decides about the rest looks again in any case.
+            let _told = self.look_for_drift(&extent, Seen::Active);
         }
-        self.append_drift(&news)?;
-        Ok(DriftDecided {
-            notes,
-            ..DriftDecided::of(news)
-        })
-    }
-
-    fn restore_members(
-        &self,
-        decided: &Decided,
-        notes: &mut Vec<String>,
-    ) -> Result<Option<OperationId>, EngineError> {
-        let mut last = None;
-        let added = decided
-            .members
-            .iter()
-            .filter(|it| it.differing.kind == DriftKind::Added);
-        let added: Vec<Past> = added
-            .filter_map(|it| it.differing.target.file())
-            .map(|path| Past {
-                path: path.clone(),
-                was: None,
-            })
-            .collect();
-        if !added.is_empty() {
-            let what = &decided.known.drift.target;
-            let summary = format!("remove what others added at {what}");
-            let finished = self.write(&*self.files.restoring(summary, added))?;
-            last = finished.id.or(last);
-            notes.extend(finished.notes);
-        }
-        // What was left first comes first, so that a directory is there before what is in it.
-        let mut by: Vec<(backout_model::Lsn, OperationId)> = decided
-            .members
-            .iter()
-            .filter(|it| it.differing.kind != DriftKind::Added)
-            .map(|it| (it.lsn, it.by))
-            .collect();
-        by.sort_unstable();
-        by.dedup();
-        for (_, id) in by {
-            let from = OperationRef::Prefix(id.to_string());
-            let own = decided
-                .members
-                .iter()
-                .filter(|it| it.by == id && it.differing.kind != DriftKind::Added);
-            let (mut paths, mut parts) = (Vec::new(), Vec::new());
-            for it in own {
-                let key = it.differing.target.key();
-                match key.file().filter(|_| key.parts().is_empty()) {
-                    Some(path) => paths.push(path.clone()),
-                    None => parts.push(key.clone()),
-                }
-            }
-            if !paths.is_empty() {
-                let finished = self.restore(&paths, &from, true)?;
-                last = finished.id.or(last);
-                notes.extend(finished.notes);
-            }
-            if !parts.is_empty() {
-                let finished = self.restore_parts(&parts, &from, true)?;
-                last = finished.id.or(last);
-                notes.extend(finished.notes);
-            }
-        }
-        Ok(last)
-    }
-
-    /// Brings what was recorded and what is there together, file by file.
-    pub(super) fn merge_drift(&self, targets: &[Key]) -> Result<DriftDecided, EngineError> {
-        let mut news = Vec::new();
-        for decided in self.decided_drift(targets)? {
-            let target = decided.known.drift.target.key().clone();
-            let mut names = Vec::new();
-            for it in &decided.members {
-                let merged = self.merged_member(it);
-                let merged = merged.map_err(|why| DriftError::NoMerge {
-                    target: it.differing.target.key().clone(),
-                    why,
-                })?;
-                names.push(merged);
-            }
-            let summary = format!("merge what others made of {target} with what was recorded");
-            let finished = self.write(&*self.files.restoring(summary, names))?;
-            if !decided.is_part {
-                let how = HowResolved::Merged { by: finished.id };
-                // Where both had made the same change, what is there stays as it is.
-                let mark = finished
-                    .id
-                    .is_none()
-                    .then_some(decided.known.drift.found.mark);
-                news.push(ended(&decided.subject, &decided.known, how, mark));
-            }
-        }
-        self.append_drift(&news)?;
-        Ok(DriftDecided::of(news))
-    }
-
-    fn merged_member(&self, it: &Candidate) -> Result<Past, String> {
-        let key = it.differing.target.key();
-        let path = key
-            .file()
-            .filter(|_| key.parts().is_empty() && it.differing.kind == DriftKind::Changed)
-            .ok_or("only what is in files can be merged")?;
-        let told = |error: EngineError| with_causes(&error);
-        let side = self.side_there(it.by, path).map_err(told)?;
-        let side = side.ok_or("nobody told what was in it")?;
-        let now = self.files.now(path).map_err(|error| error.to_string())?;
-        let now = now.ok_or("it is gone")?;
-        let read = |was: &Was| match self.files.read(was, MERGED_BYTES_MAX) {
-            Ok(Shown::Bytes(bytes)) => Ok(bytes),
-            Ok(Shown::TooMany) => Err("it is too large to be merged".to_owned()),
-            Ok(Shown::Lost(why)) => Err(why),
-            Err(error) => Err(error.to_string()),
+        let decided = DriftDecided {
+            notes: done.notes,
+            ..DriftDecided::of(done.news)
         };
-        let theirs = side.after.as_ref().ok_or("nothing was left there")?;
-        let base = side.before.as_ref().filter(|was| was.is_file());
-        let base = base.map_or_else(|| Ok(Vec::new()), read)?;
-        match merge3(&base, &read(&now)?, &read(theirs)?) {
-            Merge::Clean(merged) => {
-                let kept = self.store.stash(it.by, &mut merged.as_slice());
-                let (digest, bytes) = kept.map_err(|error| error.to_string())?;
-                let was = Was {
-                    body: Body::Stored(digest),
-                    size: Some(bytes),
-                    identity: None,
-                    ..now
-                };
-                Ok(Past {
-                    path: path.clone(),
-                    was: Some(was),
-                })
+        match done.left.len() {
+            0 => Ok(decided),
+            1 if !done.is_any => Err(done.left.remove(0)),
+            _ => Err(DriftError::Partly {
+                done: Box::new(decided),
+                left: done.left,
             }
-            Merge::Conflicting(_) => Err("both changed the same lines".to_owned()),
-            Merge::NotText => Err("it is no text".to_owned()),
+            .into()),
         }
-    }
-
-    /// Says what an operation left under a name; none if nothing.
-    pub(super) fn left_there(
-        &self,
-        by: OperationId,
-        path: &TargetPath,
-    ) -> Result<Option<Was>, EngineError> {
-        Ok(self.side_there(by, path)?.and_then(|side| side.after))
-    }
-
-    fn side_there(
-        &self,
-        by: OperationId,
-        path: &TargetPath,
-    ) -> Result<Option<backout_files::FileChange>, EngineError> {
-        let effect = self.store.effect(by)?;
-        let Some(files) = self.as_files(&effect)? else {
-            return Ok(None);
-        };
-        let sides = self.files.sides(&files)?.into_iter();
-        Ok(sides.into_iter().find(|side| side.path == *path))
-    }
-}
-
-/// Says what stands in the way of making the record true again.
-fn unrestored(error: EngineError, drift: &Drift) -> EngineError {
-    match &error {
-        EngineError::Unrestorable { why, .. } => DriftError::NoRestore {
-            target: drift.target.key().clone(),
-            by: drift.expected.by,
-            why: why.clone(),
-        }
-        .into(),
-        EngineError::NoRestore { .. } => DriftError::NoRestore {
-            target: drift.target.key().clone(),
-            by: drift.expected.by,
-            why: "its driver restores nothing but by an undo".to_owned(),
-        }
-        .into(),
-        _ => error,
     }
 }

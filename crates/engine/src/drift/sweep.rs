@@ -2,19 +2,24 @@
 //!
 //! Operations are asked newest first, undos and redos among them: an undo's own recipe tells what it left. Each is asked only about names that
 //! no newer one told of ([`Claims`]), so each target is looked at once, and an operation of which nothing is left costs no look at all.
+//!
+//! - What lies in a directory that was moved since is looked at by the name that it has now ([`Moves`]).
+//! - What made the record true again and was taken back leaves no record of its own: the older one counts again.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
-use backout_model::ports::{Aspect, Compare, Differing};
+use backout_model::drift::DriftKind;
+use backout_model::ports::{Aspect, Compare, Differing, Looking};
 use backout_model::{
-    Key, Lsn, Operation, OperationId, Standing as TargetStanding, Status, TargetPath, Timestamp,
+    Digest, Key, Lsn, Operation, OperationId, Reach, Status, Target, TargetPath, Timestamp, Verb,
 };
 use backout_storage::Filter;
 
 use super::claims::{Claims, Told};
 use super::index::StatIndex;
+use super::moves::{Moves, with_older_names};
 use super::notes::Standing;
 use crate::{Engine, EngineError};
 
@@ -74,54 +79,24 @@ impl Engine {
         extent: &Extent<'_>,
         standing: &Standing,
     ) -> Result<Swept, EngineError> {
-        let mut swept = Swept {
-            under_way: self.command_under_way()?,
-            ..Swept::default()
+        let mut sweep = Sweep {
+            engine: self,
+            extent,
+            standing,
+            claims: RefCell::default(),
+            moves: Moves::default(),
+            ended: OnceCell::new(),
+            wholes: BTreeMap::new(),
+            parted: BTreeMap::new(),
+            swept: Swept {
+                under_way: self.command_under_way()?,
+                ..Swept::default()
+            },
         };
-        let claims = RefCell::new(Claims::default());
-        let mut wholes: BTreeMap<Key, OperationId> = BTreeMap::new();
-        let mut parted: BTreeMap<TargetPath, OperationId> = BTreeMap::new();
-        self.each_operation(extent, &mut |operation| {
-            if !is_settled(operation.status) {
-                return Ok(());
-            }
-            let asked = Asking {
-                engine: self,
-                extent,
-                standing,
-                operation,
-                claims: &claims,
-                wholes: RefCell::new(Vec::new()),
-                directories: RefCell::new(HashSet::new()),
-                stopped: not_held(operation),
-            };
-            let differing = asked.differing();
-            swept.directories.extend(asked.directories.into_inner());
-            for whole in asked.wholes.into_inner() {
-                if let Some(by) = whole.file().and_then(|file| parted.get(file)) {
-                    wholes.entry(whole).or_insert(*by);
-                }
-            }
-            for standing in operation.in_effect().filter(|it| it.held_by.is_none()) {
-                let key = standing.target.key();
-                if let (Some(file), false) = (key.file(), key.parts().is_empty()) {
-                    parted.entry(file.clone()).or_insert(operation.id);
-                }
-                claims.borrow_mut().tree(&standing.target);
-            }
-            match differing {
-                Ok(differing) => swept.take(operation, differing),
-                // Who does not answer says nothing, and does not hold up the rest.
-                Err(error) if error.is_stop() => return Err(error),
-                Err(error) => {
-                    let why = crate::lifecycle::with_causes(&error);
-                    swept.unanswered.push((operation.id, why));
-                }
-            }
-            Ok(())
-        })?;
-        self.look_at_wholes(wholes, &mut swept)?;
-        swept.claims = claims.into_inner();
+        self.each_operation(extent, &mut |operation| sweep.ask(operation))?;
+        let mut swept = sweep.swept;
+        self.look_at_wholes(sweep.wholes, &sweep.moves, &mut swept)?;
+        swept.claims = sweep.claims.into_inner();
         swept.targets = swept.claims.len();
         Ok(swept)
     }
@@ -130,6 +105,7 @@ impl Engine {
     fn look_at_wholes(
         &self,
         wholes: BTreeMap<Key, OperationId>,
+        moves: &Moves,
         swept: &mut Swept,
     ) -> Result<(), EngineError> {
         for (key, by) in wholes {
@@ -144,11 +120,14 @@ impl Engine {
             let (Ok(Some(files)), Some(operation)) = (files, self.store.operation(by)?) else {
                 continue;
             };
-            let only = |it: &Key, aspect: Aspect| match aspect {
-                Aspect::Whole if *it == key => Compare::All,
-                _ => Compare::Nothing,
+            let looking = Looking {
+                wanted: &|it: &Key, aspect: Aspect| match aspect {
+                    Aspect::Whole if *it == key => Compare::All,
+                    _ => Compare::Nothing,
+                },
+                now: &|path| moves.now(path, operation.lsn),
             };
-            let differing = self.driver_of(&files)?.differing(&files, &only);
+            let differing = self.driver_of(&files)?.differing(&files, &looking);
             swept.take(&operation, differing.unwrap_or_default());
         }
         Ok(())
@@ -162,17 +141,21 @@ impl Engine {
     ) -> Result<(), EngineError> {
         if !extent.below.is_empty() {
             let mut all = Vec::new();
-            for key in extent.below {
-                // Whoever writes the whole of something writes each part.
-                let key = whole_of(key);
+            // Whoever writes the whole of something writes each part.
+            let places: Vec<Key> = extent.below.iter().map(whole_of).collect();
+            with_older_names(&places, |key| {
+                let mut moves = Vec::new();
                 for (at, within) in [(Some(key.clone()), None), (None, Some(key.clone()))] {
-                    all.extend(self.store.operations(&Filter {
+                    let found = self.store.operations(&Filter {
                         at,
                         within,
                         ..Filter::default()
-                    })?);
+                    })?;
+                    moves.extend(found.iter().flat_map(|it| self.moves_of(it)));
+                    all.extend(found);
                 }
-            }
+                Ok(moves)
+            })?;
             all.sort_by_key(|operation| std::cmp::Reverse(operation.lsn));
             all.dedup_by_key(|operation| operation.id);
             return all.iter().try_for_each(each);
@@ -200,6 +183,116 @@ impl Engine {
     }
 }
 
+/// A look under way.
+struct Sweep<'a> {
+    engine: &'a Engine,
+    extent: &'a Extent<'a>,
+    standing: &'a Standing,
+    claims: RefCell<Claims>,
+    moves: Moves,
+    /// The drift that operations ended, once somebody asked.
+    ended: OnceCell<HashMap<OperationId, Vec<Key>>>,
+    /// Files that are told in parts, and by older operations as a whole, with the newest who told a part.
+    wholes: BTreeMap<Key, OperationId>,
+    parted: BTreeMap<TargetPath, OperationId>,
+    swept: Swept,
+}
+
+impl Sweep<'_> {
+    fn ask(&mut self, operation: &Operation) -> Result<(), EngineError> {
+        let moved = self.engine.moves_of(operation);
+        if !is_settled(operation.status) {
+            self.moves.add(operation, moved);
+            return Ok(());
+        }
+        let asked = Asking {
+            engine: self.engine,
+            extent: self.extent,
+            standing: self.standing,
+            operation,
+            claims: &self.claims,
+            moves: &self.moves,
+            wholes: RefCell::new(Vec::new()),
+            directories: RefCell::new(HashSet::new()),
+            stopped: self.not_told(operation)?,
+        };
+        let differing = asked.differing();
+        let told = asked.told();
+        let not_moved = self.not_moved(operation, &moved)?;
+        self.swept
+            .directories
+            .extend(asked.directories.into_inner());
+        for whole in asked.wholes.into_inner() {
+            if let Some(by) = whole.file().and_then(|file| self.parted.get(file)) {
+                self.wholes.entry(whole).or_insert(*by);
+            }
+        }
+        for (target, now) in told {
+            if let (Some(file), false) = (now.file(), now.parts().is_empty()) {
+                self.parted.entry(file.clone()).or_insert(operation.id);
+            }
+            // What was in a directory that was moved is told by its new names.
+            let is_moved = |(from, to): &(TargetPath, TargetPath)| {
+                target.file() == Some(from) || target.file() == Some(to)
+            };
+            if target.reach() == Reach::Tree && !moved.iter().chain(&not_moved).any(is_moved) {
+                self.claims.borrow_mut().tree(&now);
+            }
+        }
+        self.moves.add(operation, moved);
+        let why = match differing {
+            Ok(Some(differing)) => {
+                self.swept.take(operation, differing);
+                return Ok(());
+            }
+            Err(error) if error.is_stop() => return Err(error),
+            // Who does not answer says nothing, and does not hold up the rest.
+            Ok(None) => "a directory that holds it was moved since".to_owned(),
+            Err(error) => crate::lifecycle::with_causes(&error),
+        };
+        self.swept.unanswered.push((operation.id, why));
+        Ok(())
+    }
+
+    /// Lists what an undo would have moved back, and somebody else had before: it tells nothing of what is in there.
+    fn not_moved(
+        &self,
+        operation: &Operation,
+        moved: &[(TargetPath, TargetPath)],
+    ) -> Result<Vec<(TargetPath, TargetPath)>, EngineError> {
+        let undone = operation.undoes.filter(|_| moved.is_empty());
+        let undone = undone
+            .map(|id| self.engine.store.operation(id))
+            .transpose()?;
+        let undone = undone.flatten();
+        Ok(undone.map_or_else(Vec::new, |it| self.engine.moves_of(&it)))
+    }
+
+    /// Lists the targets of which an operation tells nothing: it does not hold them, or it took back what had ended their drift.
+    fn not_told(&self, operation: &Operation) -> Result<BTreeSet<Key>, EngineError> {
+        let mut stopped = not_held(operation);
+        let Some(mut origin) = operation.undoes.filter(|_| operation.verb == Verb::Undo) else {
+            return Ok(stopped);
+        };
+        // What an undo of a redo takes back is what the redo brought.
+        while let Some(older) = self
+            .engine
+            .store
+            .operation(origin)?
+            .and_then(|it| it.undoes)
+        {
+            origin = older;
+        }
+        if self.ended.get().is_none() {
+            let _first = self.ended.set(self.engine.drift_ended_by()?);
+        }
+        let ended = self.ended.get();
+        let keys = ended.and_then(|ended| ended.get(&origin));
+        stopped.extend(keys.into_iter().flatten().cloned());
+        Ok(stopped)
+    }
+}
+
 /// Asks one operation what differs from what it left.
 struct Asking<'a> {
     engine: &'a Engine,
@@ -207,26 +300,53 @@ struct Asking<'a> {
     standing: &'a Standing,
     operation: &'a Operation,
     claims: &'a RefCell<Claims>,
+    moves: &'a Moves,
     /// Files that this operation tells all of, and newer ones parts.
     wholes: RefCell<Vec<Key>>,
     directories: RefCell<HashSet<PathBuf>>,
-    /// Targets that it does not hold any more.
+    /// Targets of which it tells nothing.
     stopped: BTreeSet<Key>,
 }
 
 impl Asking<'_> {
-    fn differing(&self) -> Result<Vec<Differing>, EngineError> {
-        let is_over = |it: &TargetStanding| self.claims.borrow().told(it.target.key()) == Told::All;
-        let mut held = self.operation.in_effect().filter(|it| it.held_by.is_none());
-        if held.all(is_over) {
-            return Ok(Vec::new());
+    /// Lists the targets that it tells of, with the names that they have now.
+    fn told(&self) -> Vec<(Target, Key)> {
+        let held = self.operation.in_effect().filter(|it| it.held_by.is_none());
+        let held = held.filter(|it| !self.is_stopped(it.target.key()));
+        let told = held.filter_map(|it| {
+            let now = self.moves.key_now(it.target.key(), self.operation.lsn)?;
+            Some((it.target.clone(), now))
+        });
+        told.collect()
+    }
+
+    /// Lists what differs; none if nobody can tell.
+    fn differing(&self) -> Result<Option<Vec<Differing>>, EngineError> {
+        let told = self.told();
+        let is_over = |(_, now): &(Target, Key)| self.claims.borrow().told(now) == Told::All;
+        if told.iter().all(is_over) {
+            return Ok(Some(Vec::new()));
         }
-        let Ok(effect) = self.engine.store.effect(self.operation.id) else {
-            return Ok(Vec::new());
+        let Ok(mut effect) = self.engine.store.effect(self.operation.id) else {
+            return Ok(Some(Vec::new()));
         };
+        // Who tells of parts of a file knows it by its old name; what is known of the whole file is compared then.
+        if told.iter().any(|(target, now)| target.key() != now) {
+            match self.engine.as_files(&effect)? {
+                Some(files) => effect = files,
+                None => return Ok(None),
+            }
+        }
         let driver = self.engine.driver_of(&effect)?;
-        let wanted = |key: &Key, aspect: Aspect| self.wanted(key, aspect);
-        Ok(driver.differing(&effect, &wanted)?)
+        let looking = Looking {
+            wanted: &|key: &Key, aspect: Aspect| self.wanted(key, aspect),
+            now: &|path| {
+                let is_stopped = self.is_stopped(&path.clone().into());
+                let now = || self.moves.now(path, self.operation.lsn);
+                (!is_stopped).then(now).flatten()
+            },
+        };
+        Ok(Some(driver.differing(&effect, &looking)?))
     }
 
     /// Says what is to be compared of a name, and notes that this operation tells of it.
@@ -334,6 +454,7 @@ impl Swept {
         }
         self.operations.insert(operation.id, operation.clone());
         for it in differing {
+            let it = with_file_gone(it);
             let is_new = self
                 .under_way
                 .is_some_and(|began| it.changed.is_none_or(|changed| changed.0 >= began.0));
@@ -348,6 +469,26 @@ impl Swept {
                 at: operation.at,
             });
         }
+    }
+}
+
+/// Says of a part whose file is gone that it is gone as well.
+fn with_file_gone(it: Differing) -> Differing {
+    let key = it.target.key();
+    let file = key.file().filter(|_| !key.parts().is_empty());
+    let is_gone = |file: &TargetPath| match file.as_path().symlink_metadata() {
+        Ok(_) => false,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    if !file.is_some_and(is_gone) {
+        return it;
+    }
+    let found = "nothing: the file is gone".to_owned();
+    Differing {
+        kind: DriftKind::Gone,
+        mark: Digest::of(found.as_bytes()),
+        found,
+        ..it
     }
 }
 

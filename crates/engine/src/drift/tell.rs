@@ -184,40 +184,17 @@ impl Engine {
             }))
     }
 
-    /// Says what can be done about it, as far as that is known without trying.
+    /// Says what can be done about it, as far as that is asked.
     fn choices(&self, group: &Group, is_asked: bool) -> Vec<Choice> {
         let mut choices = vec![Choice::Accept];
-        let is_one = group.count() == 1;
-        let head = group.head();
-        let can_restore = !is_one || !is_asked || self.can_restore(head);
-        if can_restore {
+        if !is_asked || self.can_restore(&group.0) {
             choices.push(Choice::Restore);
         }
-        let is_text = head.differing.target.file().is_some()
-            && head.differing.kind == DriftKind::Changed
-            && head.differing.target.key().parts().is_empty();
-        if can_restore && is_one && is_text {
+        if is_asked && group.count() == 1 && self.can_merge(&group.0) {
             choices.push(Choice::Merge);
         }
         choices.push(Choice::Ignore);
         choices
-    }
-
-    /// Tells whether what was recorded of a file can be had; of other targets their driver says so when it is asked for.
-    fn can_restore(&self, it: &Candidate) -> bool {
-        let Some(path) = it.differing.target.file() else {
-            return true;
-        };
-        if it.differing.kind == DriftKind::Added || !it.differing.target.key().parts().is_empty() {
-            return true;
-        }
-        let left = self.left_there(it.by, path);
-        left.is_ok_and(|left| match left {
-            Some(was) if was.is_file() && !was.is_dress() => {
-                self.files.is_at_hand(&was).unwrap_or_default()
-            }
-            Some(_) | None => true,
-        })
     }
 }
 

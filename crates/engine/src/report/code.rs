@@ -137,9 +137,10 @@ const fn drift(error: &DriftError) -> ErrorCode {
         DriftError::Unknown { .. } | DriftError::NotIgnored { .. } => ErrorCode::NoDrift,
         DriftError::Changed { .. } => ErrorCode::DriftChanged,
         DriftError::NotYours => ErrorCode::NotYourDrift,
-        DriftError::NoRestore { .. } => ErrorCode::Lost,
+        DriftError::NoRestore { .. } | DriftError::NoFile { .. } => ErrorCode::Lost,
+        DriftError::Partly { .. } => ErrorCode::Partial,
         DriftError::NoMerge { .. } => ErrorCode::Conflict,
-        DriftError::Pattern { .. } => ErrorCode::Usage,
+        DriftError::Pattern { .. } | DriftError::NoTarget => ErrorCode::Usage,
     }
 }
 

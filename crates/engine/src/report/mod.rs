@@ -243,7 +243,8 @@ fn told(error: EngineError) -> Report {
             is_gone,
             why,
             from,
-        } => no_home(&part, is_gone, &why, from),
+            is_after,
+        } => no_home(&part, is_gone, &why, (from, is_after)),
         EngineError::NothingToDecide { id, status } => Report::refused(format!(
             "there is nothing to decide about operation {}",
             id.short()
@@ -289,7 +290,7 @@ fn told(error: EngineError) -> Report {
         EngineError::Rollout(error) => rollout::report(&error),
         EngineError::Resume(error) => resume::resume(&error),
         EngineError::Stage(error) => resume::stage(&error),
-        EngineError::Drift(error) => drift::report(&error),
+        EngineError::Drift(error) => drift::report(error),
         EngineError::Graph(error) => graph::report(&error),
         EngineError::Io { action, source } => {
             Report::refused(format!("could not {action}")).because(source)
@@ -317,18 +318,22 @@ fn unrestorable(path: &str, why: &str, undo: Option<OperationId>) -> Report {
     })
 }
 
-fn no_home(part: &Key, is_gone: bool, why: &str, from: OperationId) -> Report {
+fn no_home(part: &Key, is_gone: bool, why: &str, (from, is_after): (OperationId, bool)) -> Report {
     let report = Report::refused(format!("`{part}` was not restored")).because(why);
     match part.file() {
         Some(file) if is_gone => report.next_call(
             "bring the whole file back with {}",
-            [Call::of("restore")
-                .path(file)
-                .option("from")
-                .operation(from)],
+            [whole_file(file, from, is_after)],
         ),
         _ => report.next("put the file right, then restore it again"),
     }
+}
+
+/// Gives the call that brings a file back as it was before or after an operation.
+fn whole_file(file: &TargetPath, from: OperationId, is_after: bool) -> Call {
+    let call = Call::of("restore").path(file).option("from");
+    let call = call.operation(from);
+    if is_after { call.option("after") } else { call }
 }
 
 fn not_own(id: OperationId, agent: Option<&AgentId>, task: Option<&TaskId>) -> Report {

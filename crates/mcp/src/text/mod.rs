@@ -96,7 +96,7 @@ pub(crate) fn reply(reply: &Reply) -> String {
                     it.subject, drift.kind, drift.expected.what, drift.found.what
                 )
             });
-            listed("All that was recorded is as it was left.\n", lines)
+            listed("All that you wrote is as you left it.\n", lines)
         }
         Reply::GraphUpdated(it) => {
             let lines = it.written.iter().map(|node| {

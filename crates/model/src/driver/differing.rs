@@ -2,7 +2,7 @@
 
 use super::{Examined, State, ValueChange};
 use crate::drift::DriftKind;
-use crate::{Digest, Target, Timestamp};
+use crate::{Digest, Key, Target, TargetPath, Timestamp};
 
 /// What an effect tells of a target that is about to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +28,35 @@ pub enum Compare {
     NotLooks,
 }
 
+/// What somebody who looks for differences wants to know.
+#[derive(Clone, Copy)]
+pub struct Looking<'l> {
+    /// Says what is to be compared of a target, by the name that it has now. It is asked before anything is compared.
+    pub wanted: &'l dyn Fn(&Key, Aspect) -> Compare,
+    /// Gives the name that a path has now: a directory that holds it may have been moved since. None if nothing is left of it.
+    pub now: &'l dyn Fn(&TargetPath) -> Option<TargetPath>,
+}
+
+impl Looking<'_> {
+    /// Says what is to be compared of a target.
+    pub fn wanted(&self, key: &Key, aspect: Aspect) -> Compare {
+        (self.wanted)(key, aspect)
+    }
+}
+
+impl std::fmt::Debug for Looking<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Looking")
+    }
+}
+
 /// A target that is not what an effect left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Differing {
     /// The target.
     pub target: Target,
+    /// The name that the effect tells it by, if that is another one: it was moved with its directory since.
+    pub told_as: Option<TargetPath>,
     /// What kind of difference.
     pub kind: DriftKind,
     /// What the effect left, in words and without values.
@@ -84,6 +108,7 @@ pub(super) fn differing_by_look(examined: Vec<Examined>, values: &[ValueChange])
             found: found.to_owned(),
             mark: Digest::of(&mark),
             changed: None,
+            told_as: None,
             target: it.target,
         });
     }

@@ -23,7 +23,7 @@ use crate::{
 };
 
 use differing::differing_by_look;
-pub use differing::{Aspect, Compare, Differing};
+pub use differing::{Aspect, Compare, Differing, Looking};
 pub use effect::{Examined, Guarantee, LookedAt, Outline, State, ValueChange};
 pub use fault::{DriverError, Fault, LeftOver};
 pub use request::{Request, Scope, Staged};
@@ -190,14 +190,15 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Lists the targets that are not as an effect left them, whatever an undo would make of that. `wanted` is asked first, of each
-    /// target that the effect tells of. Looks only; who cannot look says so, and does not take that for a difference.
+    /// Lists the targets that are not as an effect left them, whatever an undo would make of that. Looks only; who cannot look says
+    /// so, and does not take that for a difference.
     fn differing(
         &self,
         effect: &Effect,
-        wanted: &dyn Fn(&Key, Aspect) -> Compare,
+        looking: &Looking<'_>,
     ) -> Result<Vec<Differing>, DriverError> {
-        let is_wanted = |it: &Examined| wanted(it.target.key(), Aspect::Whole) != Compare::Nothing;
+        let is_wanted =
+            |it: &Examined| looking.wanted(it.target.key(), Aspect::Whole) != Compare::Nothing;
         let mut examined = self.examine(effect, false)?;
         examined.retain(is_wanted);
         if examined.iter().all(|it| it.state == State::After) {

@@ -37,7 +37,7 @@ pub use self::workspace::Workspace;
 pub use crate::bad_recipe::BadRecipe;
 pub use crate::driver::{
     Aspect, Compare, Differing, Driver, DriverError, Examined, Fault, Guarantee, LeftOver,
-    LookedAt, Outline, Request, Scope, Staged, State, ValueChange,
+    LookedAt, Looking, Outline, Request, Scope, Staged, State, ValueChange,
 };
 pub use crate::gate::{
     AppliedChange, ChangedFile, FileBytes, Gate, NodeFacts, Reason, Ruling, StagedChange, TextPlace,

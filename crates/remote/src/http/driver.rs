@@ -7,12 +7,12 @@ use backout_crashpoint::crash_point;
 use backout_model::compensation::{Encoding, Idempotency};
 use backout_model::drift::DriftKind;
 use backout_model::ports::{
-    Applied, Aspect, Compare, Differing, Driver, DriverError, Durability, Examined, How,
+    Applied, Aspect, Compare, Differing, Driver, DriverError, Durability, Examined, How, Looking,
     NewContent, Outline, Prepared, PreparedUndo, ReadContents, Request, Scope, Staged, State,
     ValueChange, Watch,
 };
 use backout_model::{
-    Armed, Completion, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind,
+    Armed, Completion, Digest, DriverName, Effect, JsonText, OperationId, OperationKind,
     OutcomeKind, Recipe, Strategy, Target, TargetOutcome,
 };
 
@@ -383,7 +383,7 @@ impl Driver for HttpDriver {
     fn differing(
         &self,
         effect: &Effect,
-        wanted: &dyn Fn(&Key, Aspect) -> Compare,
+        looking: &Looking<'_>,
     ) -> Result<Vec<Differing>, DriverError> {
         let (target, state) = self.sight_of(effect)?;
         // Who does not answer says nothing.
@@ -392,7 +392,7 @@ impl Driver for HttpDriver {
             State::Before => "what it was before".to_owned(),
             State::Other { why } => why,
         };
-        if wanted(target.key(), Aspect::Whole) == Compare::Nothing {
+        if looking.wanted(target.key(), Aspect::Whole) == Compare::Nothing {
             return Ok(Vec::new());
         }
         Ok(vec![Differing {
@@ -402,6 +402,7 @@ impl Driver for HttpDriver {
             mark: Digest::of(why.as_bytes()),
             found: why,
             changed: None,
+            told_as: None,
         }])
     }
 }

@@ -6,11 +6,12 @@
 use std::collections::{HashMap, HashSet};
 
 use backout_model::drift::DriftKind;
-use backout_model::ports::{Aspect, Compare, Differing};
+use backout_model::ports::{Aspect, Compare, Differing, Looking};
 use backout_model::{Digest, Effect, Key, Target, TargetPath, Timestamp};
 
 use super::effect::left_by;
 use super::{Body, FileChange, Was, was_there};
+use crate::file::any_bytes::AnyBytes;
 use crate::file::compare::{BELIEVED_BYTES_MIN, Current};
 use crate::file::context::FileContext;
 use crate::file::error::FileError;
@@ -24,47 +25,62 @@ const MARKED_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub(crate) fn differing(
     context: &FileContext,
     effect: &Effect,
-    wanted: &dyn Fn(&Key, Aspect) -> Compare,
+    looking: &Looking<'_>,
 ) -> Result<Vec<Differing>, FileError> {
     let recipe = FileRecipe::decode(&effect.recipe)?;
     let completion = FileCompletion::of(effect)?;
     let left = left_by(context, &recipe, &completion)?;
     let trees = Trees::of(&recipe, &left);
     let identities = identities(&recipe, &completion);
-    let names: HashSet<&TargetPath> = left.iter().map(|change| &change.path).collect();
+    let now = |change: &FileChange| (looking.now)(&change.path);
+    let names: HashSet<TargetPath> = left.iter().filter_map(now).collect();
     let mut all = Vec::new();
     for change in &left {
         context.check_stopped()?;
         let path = &change.path;
+        let Some(at) = now(change) else {
+            continue;
+        };
         let is_dress = change.after.as_ref().is_some_and(Was::is_dress);
         let aspect = if is_dress {
             Aspect::Looks
         } else {
             Aspect::Whole
         };
-        let key = Key::from(path.clone());
-        let compare = wanted(&key, aspect);
+        let key = Key::from(at.clone());
+        let compare = looking.wanted(&key, aspect);
+        // Whoever moved a directory tells its name, and not what belongs in it.
+        let is_only_listed = compare == Compare::Nothing && at != *path;
+        let is_listed = trees.listed.contains(path);
         // Whoever came with a tree of which nobody has a list is what it is.
-        if compare == Compare::Nothing || change.is_as_now {
+        if change.is_as_now || compare == Compare::Nothing && !(is_only_listed && is_listed) {
             continue;
         }
-        let current = Current::at(path)?;
-        let believed = identities.get(path).copied();
-        let differs = compared(change, &current, believed, compare)?;
-        let is_right = differs.is_none();
-        all.extend(differs);
-        if is_right && trees.listed.contains(path) {
-            strangers(&current, &names, wanted, &mut all)?;
+        let current = Current::at(&at)?;
+        let mut found = Vec::new();
+        if !is_only_listed {
+            let believed = identities.get(path).copied();
+            found.extend(compared((change, &at), &current, believed, compare)?);
+        }
+        let is_right = found.is_empty();
+        if is_right && is_listed {
+            strangers(&current, &names, looking, &mut found)?;
         }
         if let Some(image) = trees.unlisted.get(path).filter(|_| is_right)
-            && wanted(&key, Aspect::Tree) == Compare::All
+            && looking.wanted(&key, Aspect::Tree) == Compare::All
             && let Some(why) = current.differs(image, None)?
         {
-            let target = Target::tree(path.clone());
+            let target = Target::tree(at.clone());
             let mark = Digest::of(why.as_bytes());
             let expected = "a directory with all that was in it";
-            all.push(told((target, DriftKind::Changed), expected, &why, mark));
+            found.push(told((target, DriftKind::Changed), expected, &why, mark));
         }
+        // What others added has no name that the effect tells it by.
+        let with_name = |it: Differing| Differing {
+            told_as: (at != *path && it.kind != DriftKind::Added).then(|| path.clone()),
+            ..it
+        };
+        all.extend(found.into_iter().map(with_name));
     }
     Ok(all)
 }
@@ -133,18 +149,27 @@ fn identities<'r>(
     known.collect()
 }
 
+/// Tells which inode an effect left under a name, if it noted that.
+pub(crate) fn left_inode(
+    effect: &Effect,
+    path: &TargetPath,
+) -> Result<Option<Identity>, FileError> {
+    let recipe = FileRecipe::decode(&effect.recipe)?;
+    let completion = FileCompletion::of(effect)?;
+    Ok(identities(&recipe, &completion).get(path).copied().copied())
+}
+
 fn compared(
-    change: &FileChange,
+    (change, path): (&FileChange, &TargetPath),
     current: &Current,
     believed: Option<&Identity>,
     compare: Compare,
 ) -> Result<Option<Differing>, FileError> {
-    let path = &change.path;
     let (place, node, after) = match (&current.place, &current.node, &change.after) {
         (Some(place), Some(node), Some(after)) => (place, node, after),
         (Some(place), Some(node), None) => {
             let target = Target::tree(path.clone());
-            let found = noun(node);
+            let found = said(place, node)?;
             let told = told(
                 (target, DriftKind::Added),
                 "nothing",
@@ -170,10 +195,13 @@ fn compared(
         Ok(Some(with_time(told, node)))
     };
     if node.kind != after.kind {
-        return differs(DriftKind::Replaced, &noun(node));
+        return differs(DriftKind::Replaced, &said(place, node)?);
+    }
+    if is_second_name(after, node)? {
+        return Ok(None);
     }
     if !has_its_bytes(after, place, node, believed)? {
-        return differs(DriftKind::Changed, &noun(node));
+        return differs(DriftKind::Changed, &other(after, place, node)?);
     }
     if compare == Compare::NotLooks {
         return Ok(None);
@@ -183,6 +211,16 @@ fn compared(
         Some(why) => differs(DriftKind::Looks, &why),
         None => Ok(None),
     }
+}
+
+/// Tells whether a name still stands for the same file as the name that it is a second one of: what is in that, the first one tells.
+fn is_second_name(after: &Was, node: &Node) -> Result<bool, FileError> {
+    let Some(first) = &after.shares else {
+        return Ok(false);
+    };
+    let first = Current::at(first)?.node;
+    let number = |node: &Node| (node.identity.dev, node.identity.ino);
+    Ok(first.is_some_and(|first| number(&first) == number(node)))
 }
 
 /// Tells whether what is there has the bytes, the end or the number that the effect left; its kind does.
@@ -207,14 +245,19 @@ fn has_its_bytes(
             if is_untouched {
                 return Ok(true);
             }
-            if after.size.is_some_and(|size| size != node.identity.size) {
+            let is_that_one = || {
+                let known = after.identity;
+                known.is_none_or(|known| known.ino == node.identity.ino)
+            };
+            let is_number_only = after.shares.is_some() && after.digest().is_none();
+            if !is_number_only && after.size.is_some_and(|size| size != node.identity.size) {
                 return Ok(false);
             }
             match (&after.body, after.digest()) {
                 (_, Some(digest)) => Ok(super::digest_at(place)? == digest),
-                (Body::SameAs(_) | Body::Lost(_), None) => Ok(after
-                    .identity
-                    .is_none_or(|known| known.ino == node.identity.ino)),
+                (Body::SameAs(_) | Body::Lost(_), None) => Ok(is_that_one()),
+                // Of a second name nothing is known but which file it is one of.
+                (_, None) if after.shares.is_some() => Ok(is_that_one()),
                 (_, None) => Ok(after
                     .identity
                     .is_none_or(|known| node.looks_like(Kind::File, &known))),
@@ -237,8 +280,8 @@ const fn numbers(node: &Node) -> (u64, i128) {
 /// Lists what stands in a directory that the effect made, and that neither the effect nor anybody else tells of.
 fn strangers(
     directory: &Current,
-    own: &HashSet<&TargetPath>,
-    wanted: &dyn Fn(&Key, Aspect) -> Compare,
+    own: &HashSet<TargetPath>,
+    looking: &Looking<'_>,
     all: &mut Vec<Differing>,
 ) -> Result<(), FileError> {
     let (Some(place), Some(node)) = (&directory.place, &directory.node) else {
@@ -255,13 +298,13 @@ fn strangers(
     for name in dir.names()? {
         let path = directory.path.join(&name);
         let key = Key::from(path.clone());
-        if own.contains(&path) || wanted(&key, Aspect::Stranger) == Compare::Nothing {
+        if own.contains(&path) || looking.wanted(&key, Aspect::Stranger) == Compare::Nothing {
             continue;
         }
         let entry = dir.place(&name);
         if let Some(node) = entry.node()? {
             let what = (Target::tree(path), DriftKind::Added);
-            let told = told(what, "nothing", &noun(&node), mark(&entry, &node)?);
+            let told = told(what, "nothing", &said(&entry, &node)?, mark(&entry, &node)?);
             all.push(with_time(told, &node));
         }
     }
@@ -281,6 +324,7 @@ fn told(
         found: found.to_owned(),
         mark,
         changed: None,
+        told_as: None,
     }
 }
 
@@ -293,18 +337,38 @@ fn with_time(told: Differing, node: &Node) -> Differing {
 }
 
 fn expected(was: &Was) -> String {
-    match (was.is_dress(), was.size()) {
-        (true, _) => "its mode, owner and attributes".to_owned(),
-        (false, Some(size)) => format!("a file of {size} bytes"),
-        (false, None) => was.kind.noun().to_owned(),
+    if was.is_dress() {
+        return "its mode, owner and attributes".to_owned();
+    }
+    match (&was.link, was.size()) {
+        (Some(to), _) => link(to),
+        (None, Some(size)) => format!("a file of {size} bytes"),
+        (None, None) => was.kind.noun().to_owned(),
     }
 }
 
-fn noun(node: &Node) -> String {
-    match node.kind {
+/// Says what is there.
+fn said(place: &Place, node: &Node) -> Result<String, FileError> {
+    Ok(match node.kind {
         Kind::File => format!("a file of {} bytes", node.identity.size),
+        Kind::Symlink => link(&super::link_target(place)?),
         kind => kind.noun().to_owned(),
+    })
+}
+
+/// Says what is there, where something of the same kind was expected.
+fn other(after: &Was, place: &Place, node: &Node) -> Result<String, FileError> {
+    let size = node.identity.size;
+    match node.kind {
+        Kind::File if after.size() == Some(size) => Ok(format!("a file of {size} other bytes")),
+        Kind::Directory => Ok("another directory".to_owned()),
+        _ => said(place, node),
     }
+}
+
+fn link(to: &AnyBytes) -> String {
+    let to = String::from_utf8_lossy(&to.0);
+    format!("a symbolic link to `{to}`")
 }
 
 /// Tells what is there from anything else that could be.

@@ -18,10 +18,10 @@ use super::recipe::{Image, Kind};
 use super::sys::{Node, Place};
 
 pub(crate) use backout_files::{Base, Body, FileChange, Past, Shown, Was};
-pub(crate) use differing::differing;
+pub(crate) use differing::{differing, left_inode};
 pub(crate) use effect::{changes_of, sides_of, walk};
 pub(crate) use inside::inside_of;
-pub(crate) use moved::sides_with_moved;
+pub(crate) use moved::{moves_of, sides_with_moved};
 pub(crate) use read::{Source, bases, digest, has_one_of, is_at, is_same, made, read, source};
 
 /// Describes an image; none if it is nothing.

@@ -47,6 +47,19 @@ pub(crate) fn sides_with_moved(
     Ok(sides.into_values().collect())
 }
 
+/// Lists what an effect moved, in its order: old names with new ones.
+pub(crate) fn moves_of(effect: &Effect) -> Result<Vec<(TargetPath, TargetPath)>, FileError> {
+    let recipe = FileRecipe::decode(&effect.recipe)?;
+    let moves = recipe
+        .changes
+        .into_iter()
+        .filter_map(|change| match change {
+            Change::Move { from, to, .. } => Some((from, to)),
+            Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
+        });
+    Ok(moves.collect())
+}
+
 /// Notes what has one name before a move and another after it, unless the effect itself tells of it.
 fn note(
     sides: &mut BTreeMap<TargetPath, FileChange>,
