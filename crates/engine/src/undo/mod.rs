@@ -36,8 +36,8 @@ use std::collections::HashSet;
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Entry, Guarantee, OnConflict};
 use backout_model::{
-    ActPlan, Decision, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Status,
-    Target, TargetOutcome, Trigger, UndoPlan, UndoStep, Verb,
+    ActPlan, Decision, Event, History, LeftAlone, Operation, OperationId, OutcomeKind, Target,
+    TargetOutcome, Trigger, UndoPlan, UndoStep, Verb,
 };
 
 use crate::ladder::Attempt;
