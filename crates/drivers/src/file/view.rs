@@ -31,17 +31,20 @@ pub(crate) fn examine(context: &FileContext, effect: &Effect) -> Result<Vec<Exam
     let going = going(&recipe.changes);
     let brought: HashSet<&TargetPath> = recipe.changes.iter().filter_map(brings).collect();
     for (number, (change, state)) in std::iter::zip(&recipe.changes, states).enumerate() {
-        let mut strangers = Vec::new();
+        let (mut strangers, mut home) = (Vec::new(), None);
         let state = match state {
             State::After => {
                 strangers = strangers_in(change, &paths)?;
                 let hindered = match locks.why(change) {
                     Some(why) => Some(why),
                     None => said_of_strangers(&strangers)
-                        .or(homeless(change, &brought)?)
                         .or(written_since(context, change, &rewritten)?)
                         .or(lacking(&recipe.changes, change)?),
                 };
+                if hindered.is_none() {
+                    home = homeless(change, &brought)?;
+                }
+                let hindered = hindered.or(home.map(without_directory));
                 hindered.map_or(State::After, |why| State::Other { why })
             }
             state => state,
@@ -66,6 +69,7 @@ pub(crate) fn examine(context: &FileContext, effect: &Effect) -> Result<Vec<Exam
             lost: lost.clone(),
             strangers: strangers.clone(),
             barred: barred.clone(),
+            home: home.and_then(TargetPath::parent),
         };
         examined.extend(targets_of(change).into_iter().map(of));
     }
@@ -219,8 +223,11 @@ fn brings(change: &Change) -> Option<&TargetPath> {
     }
 }
 
-/// Tells that what is to come back has no directory any more to come back to.
-fn homeless(change: &Change, brought: &HashSet<&TargetPath>) -> Result<Option<String>, FileError> {
+/// Gives the name that is to come back, if there is no directory any more that it could come back to.
+fn homeless<'c>(
+    change: &'c Change,
+    brought: &HashSet<&TargetPath>,
+) -> Result<Option<&'c TargetPath>, FileError> {
     let (path, comes_back) = match change {
         Change::Set { path, before, .. } => (path, !before.is_absent()),
         Change::Move { from, .. } => (from, true),
@@ -228,5 +235,5 @@ fn homeless(change: &Change, brought: &HashSet<&TargetPath>) -> Result<Option<St
     };
     let is_there = || Ok::<_, FileError>(Current::at(path)?.place.is_some());
     let is_homeless = comes_back && !path.ancestors().any(|above| brought.contains(&above));
-    Ok((is_homeless && !is_there()?).then(|| without_directory(path)))
+    Ok((is_homeless && !is_there()?).then_some(path))
 }

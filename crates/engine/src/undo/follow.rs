@@ -80,7 +80,11 @@ impl Engine {
             .iter()
             .map(|standing| (standing.target.key(), standing.held_by))
             .collect();
-        let now = mapped_to(taken.iter().map(|standing| &standing.target), outcomes);
+        let now = mapped_to(
+            undo,
+            taken.iter().map(|standing| &standing.target),
+            outcomes,
+        );
         let is_back = |outcome: &TargetOutcome| {
             outcome.kind.is_taken_back() && !matches!(outcome.kind, OutcomeKind::Left { .. })
         };
@@ -253,14 +257,22 @@ const fn was_as_left(kind: &OutcomeKind) -> bool {
     )
 }
 
+/// Says of each target what became of it. What the undo itself speaks of does not come with its directory: that may have been
+/// needed for something else.
 fn mapped_to<'t>(
+    undo: &Operation,
     targets: impl Iterator<Item = &'t backout_model::Target>,
     outcomes: &[TargetOutcome],
 ) -> Vec<TargetOutcome> {
     let told = super::work::Told::new(outcomes.iter().map(|it| (&it.target, &it.kind)));
+    let own: HashSet<&Key> = undo.targets.iter().map(|it| it.target.key()).collect();
     let each = targets.filter_map(|target| {
-        let kind = told.of(target)?.clone();
-        Some(TargetOutcome::new(target.clone(), kind))
+        let kind = if own.contains(target.key()) {
+            told.exactly(target)?
+        } else {
+            told.of(target)?
+        };
+        Some(TargetOutcome::new(target.clone(), kind.clone()))
     });
     each.collect()
 }

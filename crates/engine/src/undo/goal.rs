@@ -138,8 +138,9 @@ impl Engine {
             permission.same_reads = reads.edges();
             let is_wanted = |target: &Target| is_along(&along, target) || is_named(target);
             let is_meant = |target: &Target| carriers.have(target) || is_wanted(target);
+            let goal = with_homes(&aim.goal, &history, &carriers);
             let scope = is_restricted.then_some(&is_meant as &dyn Fn(&Target) -> bool);
-            let mut plan = match plan_undo(&history, &aim.goal, scope, &permission) {
+            let mut plan = match plan_undo(&history, &goal, scope, &permission) {
                 Ok(plan) => plan,
                 Err(error) => {
                     let error = self.undone_for_good(error)?;
@@ -147,11 +148,12 @@ impl Engine {
                 }
             };
             carriers.hold(&mut plan, is_wanted);
-            self.hold(aim, &mut plan)?;
+            self.hold(aim, &mut plan, &carriers)?;
             let known = (along.len(), carriers.len());
             if is_restricted {
                 self.add_moved(&plan, &mut along)?;
                 self.add_carriers(&history, &plan, &mut carriers)?;
+                self.add_homes(&history, &plan, &mut carriers)?;
             }
             let is_as_before = (along.len(), carriers.len()) == known;
             if is_as_before && !self.count_reads(&mut reads, &plan)? {
@@ -211,10 +213,12 @@ impl Engine {
     }
 
     /// Restricts a plan to the parts that are meant, each with the recipe that knows what was there before it.
-    fn hold(&self, aim: &Aim, plan: &mut UndoPlan) -> Result<(), EngineError> {
+    fn hold(&self, aim: &Aim, plan: &mut UndoPlan, carriers: &Carriers) -> Result<(), EngineError> {
         plan.steps.retain_mut(|step| {
-            if let Some(part) = aim.parts.get(&step.id) {
-                step.targets.retain(|target| part.contains(target.key()));
+            let id = step.id;
+            if let Some(part) = aim.parts.get(&id) {
+                let is_part = |key: &Key| part.contains(key) || carriers.have_of(id, key);
+                step.targets.retain(|target| is_part(target.key()));
             }
             !step.targets.is_empty()
         });
@@ -568,6 +572,20 @@ impl Engine {
         }
         Ok(Some(at.id))
     }
+}
+
+/// Adds the undos that took a directory which another undo needs when it is redone.
+fn with_homes(goal: &Goal, history: &History, carriers: &Carriers) -> Goal {
+    let mut goal = goal.clone();
+    if let Goal::Operations { ids, .. } = &mut goal {
+        let is_undo = |id: &OperationId| history.get(*id).is_some_and(|it| it.undoes.is_some());
+        for id in carriers.ids().filter(is_undo) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+    }
+    goal
 }
 
 /// Tells whether a target is, or is in, what goes by another name.

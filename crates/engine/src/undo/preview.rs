@@ -168,6 +168,7 @@ impl Engine {
                 let comes = |id: OperationId| steps.iter().any(|it: &PlannedStep| it.id == id);
                 self.name_undone_base(&subject, &comes, &mut targets)?;
             } else {
+                self.refuse_lost_in_tree(operation, &targets)?;
                 name_whole_writers(planned, step.id, &mut targets);
             }
             steps.push(PlannedStep {
@@ -225,9 +226,14 @@ impl Engine {
         let come = driver.outline(&work.effect)?.come;
         let stays =
             |found: &Examined| !come.contains(found.target.key()) && stays_there(newer, found);
+        // What has no directory yet has one after the step that brings it.
+        let is_homed = |found: &Examined| {
+            let home = found.home.clone().map(Target::node);
+            home.is_some_and(|home| newer.iter().any(|newer| touches(&newer.step, &home)))
+        };
         let later = examined
             .iter()
-            .filter(|it| is_later(&it.target) && !stays(it));
+            .filter(|it| is_homed(it) || is_later(&it.target) && !stays(it));
         let later: HashSet<usize> = later.map(|it| it.change).collect();
         let mut between = if later.is_empty() {
             HashMap::new()
@@ -428,10 +434,12 @@ fn is_before(newer: &Work<'_>, work: &Work<'_>, target: &Target) -> bool {
     touches(&newer.step, target) && (newer.step.id != work.step.id || is_of_both())
 }
 
-/// Tells whether what is where a tree is to come back to stays there: newer steps only take things out of it.
+/// Tells whether what is where a tree is to come back to stays there: newer steps only take things out of it. A directory that
+/// only has strangers in it is the one that is to go.
 fn stays_there(newer: &[Work<'_>], found: &Examined) -> bool {
     // Whoever changes a part of anything else changes it.
-    if found.target.reach() != Reach::Tree || found.target.file().is_none() {
+    let is_tree = found.target.reach() == Reach::Tree && found.target.file().is_some();
+    if !is_tree || !found.strangers.is_empty() {
         return false;
     }
     let is_taken = |target: &Target| found.target.key().is_at_or_below(target.key());

@@ -4,10 +4,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use backout_files::Was;
-use backout_model::{History, Key, OperationId, PlanError, Reach, Target, TargetPath, UndoPlan};
+use backout_model::{
+    History, Key, Operation, OperationId, PlanError, Reach, Target, TargetPath, UndoPlan,
+};
 
 use super::preview::way_of;
-use crate::{Engine, EngineError, UndoOptions};
+use crate::{Engine, EngineError, PlannedTarget, TargetState, UndoOptions};
 
 impl Engine {
     /// Refuses a plan that would bring back with a tree what was excluded.
@@ -151,6 +153,33 @@ impl Engine {
             },
             None => error,
         })
+    }
+
+    /// Refuses to take a part out of a tree that a redo took away as one, if nobody else has it: before anything is touched.
+    pub(super) fn refuse_lost_in_tree(
+        &self,
+        operation: &Operation,
+        planned: &[PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let is_lost = |it: &&PlannedTarget| matches!(it.state, TargetState::CannotComeBack { .. });
+        for lost in planned.iter().filter(is_lost) {
+            let mut standings = operation.in_effect();
+            let standing = standings.find(|it| it.target == lost.target);
+            let Some(redo) = standing.and_then(|it| it.held_by) else {
+                continue;
+            };
+            let effect = self.store.effect(redo)?;
+            let gone = self.driver_of(&effect)?.outline(&effect)?.gone;
+            let mut above = lost.target.key().ancestors().into_iter();
+            if let Some(tree) = above.find(|above| gone.contains(above)) {
+                return Err(EngineError::Inseparable {
+                    id: operation.id,
+                    way: way_of(operation),
+                    tree: Some(tree),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Finds such a tree that went as one, with such a thing in it.

@@ -120,6 +120,8 @@ pub struct Examined {
     pub strangers: Vec<TargetPath>,
     /// The directory that does not let us take it back, if it is only that.
     pub barred: Option<TargetPath>,
+    /// The directory that it is to come back to, if only that is missing: a newer step may bring it.
+    pub home: Option<TargetPath>,
     /// Whether the operation has taken out of its slot what it was to bring, whatever somebody made of that since.
     pub has_come: bool,
 }
@@ -137,6 +139,7 @@ impl Examined {
             shared: None,
             strangers: Vec::new(),
             barred: None,
+            home: None,
             has_come: false,
         }
     }

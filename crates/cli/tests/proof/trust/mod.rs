@@ -17,6 +17,7 @@ mod parts;
 mod promised;
 pub(crate) mod recovery;
 mod returning;
+mod returning_parts;
 mod seeing;
 mod standing;
 mod stopping;

@@ -7,11 +7,13 @@ use backout_model::{OutcomeKind, TargetOutcome, TargetPath};
 use super::homes::without_directory;
 use super::prepare::Undo;
 use super::rights::{gap_of, only_root};
+use super::stamps::written_below;
 use crate::file::compare::{Current, differs_in_kind};
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
 use crate::file::judge::{State, not_what_was_moved};
-use crate::file::recipe::{Change, Image, Kind, Meta};
+use crate::file::listing::ENTRIES_MAX;
+use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
 use crate::file::stage::Material;
 use crate::file::sys::{Node, Place};
 
@@ -65,7 +67,7 @@ impl Undo<'_> {
     pub(super) fn take_back_move(
         &mut self,
         (from, to): (&TargetPath, &TargetPath),
-        kind: Kind,
+        (kind, identity): (Kind, &Identity),
         replaced: &Image,
         state: State,
     ) -> Result<OutcomeKind, FileError> {
@@ -76,8 +78,9 @@ impl Undo<'_> {
             (State::Other { why }, OnConflict::Merge) if old.node.is_some() => {
                 return Ok(OutcomeKind::Conflict { why });
             }
-            // Only the name was ours to change: with the name taken back, everybody's changes stay.
+            // Only the name was ours to change: with the name taken back, everybody's changes stay. By force, too.
             (State::Other { .. }, OnConflict::Merge) => OutcomeKind::Merged,
+            (State::Other { .. }, OnConflict::Force) if old.node.is_none() => OutcomeKind::Merged,
             (State::Other { why }, OnConflict::Force) => OutcomeKind::Overwritten { why },
             (State::After, _) => OutcomeKind::Restored,
         };
@@ -124,6 +127,7 @@ impl Undo<'_> {
             }
             (None, _, _) => (Image::Absent, Seen::Absent),
         };
+        self.note_written_below((from, to), kind, identity);
         let change = Change::Move {
             from: to.clone(),
             to: from.clone(),
@@ -141,6 +145,25 @@ impl Undo<'_> {
             self.put(&new, (Image::Absent, Seen::Absent), obtained)?;
         }
         Ok(outcome)
+    }
+
+    /// Notes that somebody wrote in a directory after it was moved: that stays. What the effect itself did in it is told apart.
+    fn note_written_below(
+        &mut self,
+        (from, to): (&TargetPath, &TargetPath),
+        kind: Kind,
+        identity: &Identity,
+    ) {
+        let is_inside =
+            |change: &Change| change.path().is_below(to) || change.path().is_below(from);
+        if kind != Kind::Directory || self.changes.iter().any(is_inside) {
+            return;
+        }
+        if let Some(at) = written_below(to.as_path(), identity, ENTRIES_MAX) {
+            self.keeper.notes.push(format!(
+                "what is in `{from}` was changed after the move, {at}, and stays so"
+            ));
+        }
     }
 
     /// Plans to put somebody's directory away, whole, that has the old name of a move. Gives false if it cannot be: nothing

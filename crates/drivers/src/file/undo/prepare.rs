@@ -70,9 +70,7 @@ pub(crate) fn prepare_undo(
         changes: &recipe.changes,
     };
     undo.forget_trees_without_depot()?;
-    if how.is_unfinished {
-        undo.forget_trees_out_of_slots();
-    }
+    undo.forget_trees_out_of_slots();
     if how.is_partial || how.only.is_some() {
         undo.keep_clean_trees(&recipe, &states, &chosen)?;
     }
@@ -156,9 +154,9 @@ impl Undo<'_> {
                 from,
                 to,
                 node,
+                identity,
                 replaced,
-                ..
-            } => self.take_back_move((from, to), *node, replaced, state),
+            } => self.take_back_move((from, to), (*node, identity), replaced, state),
             Change::Retouch {
                 path,
                 before,
@@ -211,7 +209,8 @@ impl Undo<'_> {
         Ok(())
     }
 
-    /// What it took out of slots goes back to them: to whoever holds it, nothing happened.
+    /// What it took out of slots goes back to them, each by itself: to whoever holds it, nothing happened, and it can come out
+    /// again without the rest.
     fn forget_trees_out_of_slots(&mut self) {
         let is_taken = |change: &&Change| {
             matches!(

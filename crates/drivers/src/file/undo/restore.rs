@@ -58,9 +58,10 @@ impl Undo<'_> {
                 }
             }
             (State::Other { why }, OnConflict::Force) => {
-                let is_there = current.node.is_some();
+                // Who removed it changed it, too.
+                let is_changed = current.node.is_some() || !before.is_absent();
                 Ok(match self.restore(&current, before, None, after, None)? {
-                    OutcomeKind::Restored if is_there => OutcomeKind::Overwritten { why },
+                    OutcomeKind::Restored if is_changed => OutcomeKind::Overwritten { why },
                     // That it is a directory by now says more than what is in it.
                     OutcomeKind::Overwritten { .. } if !after.is_directory() => {
                         OutcomeKind::Overwritten { why }

@@ -14,6 +14,23 @@ use crate::file::sys::nanoseconds;
 /// Says where a kept tree was changed after it was put away, if it was. `kept` is its top as it was seen before that. Of a
 /// tree with more entries than `entries_max` only the top is believed to tell.
 pub(super) fn changed_below(top: &Path, kept: &Identity, entries_max: usize) -> Option<String> {
+    changed_so(top, kept, entries_max, is_newer)
+}
+
+/// The same of a tree that was moved and is in the world: where something was written in it. An undo in it gives back the times
+/// of modification, so it says nothing of those.
+pub(super) fn written_below(top: &Path, moved: &Identity, entries_max: usize) -> Option<String> {
+    let is_written =
+        |found: &Metadata, moment| is_newer(found, moment) && modified_at(found) > moment;
+    changed_so(top, moved, entries_max, is_written)
+}
+
+fn changed_so(
+    top: &Path,
+    kept: &Identity,
+    entries_max: usize,
+    is_such: impl Fn(&Metadata, i128) -> bool,
+) -> Option<String> {
     let found = fs::symlink_metadata(top).ok()?;
     let put_away = changed_at(&found);
     // A file system that does not stamp what is renamed does not tell when that was.
@@ -24,7 +41,7 @@ pub(super) fn changed_below(top: &Path, kept: &Identity, entries_max: usize) -> 
     if mtime != kept.mtime && mtime == put_away {
         return Some(newest_in(top, put_away));
     }
-    newer_below(top, put_away, entries_max)
+    newer_below(top, put_away, entries_max, is_such)
 }
 
 /// Says that a kept tree is not what it was.
@@ -33,7 +50,12 @@ pub(super) fn said_of_changed(at: &str) -> String {
 }
 
 /// Names something below a directory that is newer than a moment.
-fn newer_below(top: &Path, moment: i128, entries_max: usize) -> Option<String> {
+fn newer_below(
+    top: &Path,
+    moment: i128,
+    entries_max: usize,
+    is_such: impl Fn(&Metadata, i128) -> bool,
+) -> Option<String> {
     let mut count = 0_usize;
     let mut waiting = vec![top.to_path_buf()];
     while let Some(directory) = waiting.pop() {
@@ -42,7 +64,7 @@ fn newer_below(top: &Path, moment: i128, entries_max: usize) -> Option<String> {
             if count > entries_max {
                 return None;
             }
-            if is_newer(&found, moment) {
+            if is_such(&found, moment) {
                 return Some(shown(top, &path));
             }
             if found.is_dir() {
