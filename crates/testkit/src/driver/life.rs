@@ -163,7 +163,13 @@ pub(super) fn what_force_replaces_is_kept<H: Harness>(name: &str, world: &H) {
     {
         return; // Even by force not everything can come back; then the suite has nothing to say.
     }
-    let is_told = |outcome: &TargetOutcome| matches!(outcome.kind, OutcomeKind::Overwritten { .. });
+    // Or that it stays: where only a name was changed, nothing of theirs is replaced.
+    let is_told = |outcome: &TargetOutcome| {
+        matches!(
+            outcome.kind,
+            OutcomeKind::Overwritten { .. } | OutcomeKind::Merged
+        )
+    };
     assert!(
         undo.outcomes.iter().any(is_told),
         "{name}: nobody says what was overwritten: {:?}",

@@ -72,18 +72,13 @@ impl Undo<'_> {
         state: State,
     ) -> Result<OutcomeKind, FileError> {
         let (old, new) = (Current::at(from)?, Current::at(to)?);
-        let outcome = match (state, self.how.on_conflict) {
-            (State::Before, _) => return Ok(OutcomeKind::AlreadyGone),
-            (State::Other { why }, OnConflict::Refuse) => return Ok(OutcomeKind::Conflict { why }),
-            (State::Other { why }, OnConflict::Merge) if old.node.is_some() => {
-                return Ok(OutcomeKind::Conflict { why });
-            }
-            // Only the name was ours to change: with the name taken back, everybody's changes stay. By force, too.
-            (State::Other { .. }, OnConflict::Merge) => OutcomeKind::Merged,
-            (State::Other { .. }, OnConflict::Force) if old.node.is_none() => OutcomeKind::Merged,
-            (State::Other { why }, OnConflict::Force) => OutcomeKind::Overwritten { why },
-            (State::After, _) => OutcomeKind::Restored,
-        };
+        let outcome = outcome_of_move(state, self.how.on_conflict, old.node.is_none());
+        if matches!(
+            outcome,
+            OutcomeKind::AlreadyGone | OutcomeKind::Conflict { .. }
+        ) {
+            return Ok(outcome);
+        }
         if new.node.is_none() && self.how.is_unfinished && !replaced.is_absent() {
             return self.put_replaced(&new, replaced);
         }
@@ -252,5 +247,21 @@ impl Undo<'_> {
             Change::Set { before, .. } => Some((before, step.seen)),
             Change::Move { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
         }
+    }
+}
+
+/// Says what becomes of something that was moved. If its old name is free, only the name was ours to change: with that taken
+/// back, everybody's changes stay.
+fn outcome_of_move(state: State, on_conflict: OnConflict, is_free: bool) -> OutcomeKind {
+    match (state, on_conflict) {
+        (State::Before, _) => OutcomeKind::AlreadyGone,
+        (State::Other { .. }, OnConflict::Merge | OnConflict::Force) if is_free => {
+            OutcomeKind::Merged
+        }
+        (State::Other { why }, OnConflict::Refuse | OnConflict::Merge) => {
+            OutcomeKind::Conflict { why }
+        }
+        (State::Other { why }, OnConflict::Force) => OutcomeKind::Overwritten { why },
+        (State::After, _) => OutcomeKind::Restored,
     }
 }
