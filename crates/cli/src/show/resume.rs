@@ -192,7 +192,13 @@ fn fate(here: &Here, text: &mut String, resumed: &Resumed) {
     let is_as_then =
         resumed.stays.is_empty() && resumed.differs.is_empty() && resumed.undone_since.is_empty();
     if is_as_then && !resumed.is_dry_run {
-        let what = format!("as it was at the checkpoint, where {whose} wrote");
+        let what = if resumed.is_more {
+            format!(
+                "as it was at the checkpoint, where {whose} wrote last; older writes were not looked at"
+            )
+        } else {
+            format!("as it was at the checkpoint, where {whose} wrote")
+        };
         line(text, "world", &what);
     }
 }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::choose::Scope;
 use crate::{Engine, EngineError};
 
+/// So many targets are looked at, the newest first: a resume is bounded by what is in flight, not by all that a task ever did.
+const LOOKED_AT_MAX: usize = 1_000;
+
 /// A target that is not as it was at the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differs {
@@ -68,21 +71,29 @@ impl DiffersWhy {
 }
 
 impl Engine {
-    /// Looks at all that some work had left at a checkpoint, and says what is not so now.
+    /// Looks at what some work had left at a checkpoint, and says what is not so now, and whether there is more than was looked at.
     pub(super) fn differs_since(
         &self,
         scope: &Scope,
         point: &ResumePoint,
-    ) -> Result<Vec<Differs>, EngineError> {
-        let mut then = self.store.operations(&scope.filter())?;
+    ) -> Result<(Vec<Differs>, bool), EngineError> {
+        let mut then = self.store.operations(&Filter {
+            limit: Some(LOOKED_AT_MAX),
+            ..scope.filter()
+        })?;
+        let mut is_more = then.len() == LOOKED_AT_MAX;
         then.retain(|it| scope.has(it) && stood(it, point) && counts(it));
         let mut left: BTreeMap<Key, Target> = BTreeMap::new();
         for standing in then.iter().flat_map(Operation::in_effect) {
+            if left.len() == LOOKED_AT_MAX {
+                is_more = true;
+                break;
+            }
             let target = &standing.target;
             left.insert(target.key().clone(), target.clone());
         }
         if left.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), is_more));
         }
         let mut differs = self.written_by_others(scope, point, &mut left)?;
         let keys: BTreeSet<Key> = left.keys().cloned().collect();
@@ -99,7 +110,7 @@ impl Engine {
                 why: DiffersWhy::Unseen { why: why.clone() },
             }));
         }
-        Ok(differs)
+        Ok((differs, is_more))
     }
 
     /// Finds what operations of others wrote since, and takes it out of what is left to look at.

@@ -96,7 +96,7 @@ impl Engine {
         crash_point("resume.reverted");
         self.tell_the_rest(&point, &since, &mut resumed)?;
         resumed.undone_since = self.undone_since(&back)?;
-        resumed.differs = self.differs_since(&scope, &point)?;
+        (resumed.differs, resumed.is_more) = self.differs_since(&scope, &point)?;
         resumed.replay_ms = self.now().millis_since(began);
         if !what.is_dry_run {
             self.note_resumed(&scope, &resumed)?;

@@ -12,6 +12,7 @@ use crate::PlannedStep;
 
 /// Where an agent goes on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else")]
 pub struct Resumed {
     /// The task; none for an agent outside of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +52,9 @@ pub struct Resumed {
     /// What the work had left at the checkpoint and a look now did not find so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differs: Vec<Differs>,
+    /// Whether the work had left more than was looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_more: bool,
     /// Newer checkpoints that could not be used.
     pub skipped: Vec<SkippedCheckpoint>,
     /// How many checkpoints there are.
@@ -83,6 +87,7 @@ impl Resumed {
             stays: Vec::new(),
             undone_since: Vec::new(),
             differs: Vec::new(),
+            is_more: false,
             skipped,
             checkpoints: 0,
             replayed: 0,

@@ -9,6 +9,7 @@
 //! - What is reported is what was found afterwards.
 
 mod above;
+mod already;
 mod between;
 mod carriers;
 mod excused;
