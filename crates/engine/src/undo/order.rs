@@ -2,11 +2,12 @@
 //!
 //! A command's place is its end. What others wrote meanwhile has an earlier place, also where they wrote in a directory that
 //! the command had moved there before. If the command were taken back first, the directory would go from under their
-//! writes. Nothing was at that name before the command, so whatever was written below it came after the move: it goes first.
+//! writes. Whatever was written below that name since the command began came after the move: it goes first. What was written
+//! there before was written in another directory, which the command may have moved away: it goes after.
 
 use std::collections::BTreeSet;
 
-use backout_model::{History, Key, OperationId, Target, UndoPlan, UndoStep, Verb};
+use backout_model::{History, Key, Lsn, OperationId, Target, UndoPlan, UndoStep, Verb};
 
 use crate::{Engine, EngineError};
 
@@ -26,9 +27,13 @@ impl Engine {
             }
             let effect = self.store.effect(step.with)?;
             let brought = self.driver_of(&effect)?.outline(&effect)?.brought;
+            let records = self.store.records_of(step.id)?;
+            let begun = records.first().map_or(Lsn(0), |record| record.lsn);
+            let is_since = |id: OperationId| history.get(id).is_some_and(|op| op.place > begun);
             let rest = plan.steps.split_off(at + 1);
-            let (inside, outside): (Vec<_>, Vec<_>) =
-                rest.into_iter().partition(|step| is_inside(step, &brought));
+            let (inside, outside): (Vec<_>, Vec<_>) = rest
+                .into_iter()
+                .partition(|step| is_since(step.id) && is_inside(step, &brought));
             let command = plan.steps.pop();
             at += inside.len() + 1;
             plan.steps.extend(inside.into_iter().chain(command));

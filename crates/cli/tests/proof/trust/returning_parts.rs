@@ -305,3 +305,38 @@ fn the_undo_of_a_moved_directory_notes_what_was_written_in_it() {
     assert_eq!(world.read("d/a"), "a person's\n");
     world.check_store();
 }
+
+#[test]
+fn what_was_written_in_a_directory_that_was_moved_away_later_goes_after_the_move() {
+    let world = World::new();
+    for directory in ["d", "k"] {
+        std::fs::create_dir(world.path(directory)).unwrap();
+        world.file(&format!("{directory}/z"), "1\n");
+    }
+    world.ok(&["run", "--", "sh", "-c", "echo 2 > d/z"]);
+    world.ok(&["run", "--", "sh", "-c", "mv d x; mv k d"]);
+    world.ok(&["undo", "@-1"]);
+    assert_eq!(
+        (world.read("d/z"), world.read("k/z")),
+        ("1\n".into(), "1\n".into())
+    );
+    assert!(!world.path("x").exists());
+    world.ok(&["redo"]);
+    assert_eq!(
+        (world.read("x/z"), world.read("d/z")),
+        ("2\n".into(), "1\n".into())
+    );
+    world.check_store();
+    // Also of a task, whose directory went there and back.
+    let world = World::new();
+    for directory in ["d", "e"] {
+        std::fs::create_dir(world.path(directory)).unwrap();
+    }
+    world.ok(&["task", "begin", "t"]);
+    for line in ["echo 2 > d/z", "mv d e", "mv e d"] {
+        world.ok(&["--task", "t", "run", "--", "sh", "-c", line]);
+    }
+    world.ok(&["rollback", "t"]);
+    assert!(world.path("d").is_dir() && world.path("e").is_dir());
+    assert!(!world.path("d/z").exists());
+}
