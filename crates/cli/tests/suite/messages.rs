@@ -52,7 +52,6 @@ const EXCUSED: [(&str, &[&str]); 27] = [
             "nobody in particular",
             "another record is in its place",
             "something is there that was not",
-            "wrote last; older writes were not looked at",
             "nobody could look at it: {why}",
             "the agent goes on from the checkpoint {name}",
             "it was under way when the checkpoint was taken",
