@@ -162,7 +162,7 @@ fn what_somebody_wrote_into_a_restored_file_stays_when_the_undo_is_interrupted()
     let run = newest(&world, "run");
     let child = world.spawn(&["undo", &run]);
     let mut restored = None;
-    for _ in 0..4000 {
+    for _ in 0..60_000 {
         let mut names = (0..FILES).step_by(97).map(|n| format!("d/{n:05}"));
         restored = names.find(|name| world.read(name) == "old\n");
         if restored.is_some() {
