@@ -23,6 +23,17 @@ fn dead_under_others(world: &World, options: &[&str]) -> String {
     run["id"].as_str().unwrap()[..8].to_owned()
 }
 
+/// A run whose watcher and front were killed when it had done this, and that was settled.
+fn dead(world: &World, line: &str) -> String {
+    let running = Running::start(world, &[], line, "true");
+    let (watcher, front) = (running.watcher(), running.front());
+    end(front);
+    end(watcher);
+    running.go_on(world);
+    world.ok(&["recover"]);
+    newest(world, "run")
+}
+
 #[test]
 fn a_dead_run_that_was_to_be_rolled_back_leaves_what_another_agent_wrote_meanwhile() {
     let world = World::new();
@@ -54,13 +65,7 @@ fn a_dead_run_that_was_to_be_rolled_back_leaves_what_another_agent_wrote_meanwhi
 fn a_rollback_by_hand_leaves_what_was_built_on_a_dead_run_since_and_says_what_that_is() {
     let world = World::new();
     world.file("a", "1\n");
-    let running = Running::start(&world, &[], "echo 2 > a; mkdir n", "true");
-    let (watcher, front) = (running.watcher(), running.front());
-    end(front);
-    end(watcher);
-    running.go_on(&world);
-    world.ok(&["recover"]);
-    let run = newest(&world, "run");
+    let run = dead(&world, "echo 2 > a; mkdir n");
     world.ok(&["task", "begin", "t"]);
     world.ok(&[
         "--agent", "b", "--task", "t", "write", "a", "--text", "b's\n",
@@ -133,13 +138,7 @@ fn what_went_along_is_named_also_where_a_part_was_as_before_already() {
     let world = World::new();
     std::fs::create_dir(world.path("d")).unwrap();
     world.file("d/a", "1\n");
-    let running = Running::start(&world, &[], "rm -rf d; mkdir n; echo n > n/n", "true");
-    let (watcher, front) = (running.watcher(), running.front());
-    end(front);
-    end(watcher);
-    running.go_on(&world);
-    world.ok(&["recover"]);
-    let run = newest(&world, "run");
+    let run = dead(&world, "rm -rf d; mkdir n; echo n > n/n");
     world.ok(&["--agent", "b", "write", "n/k", "--text", "k"]);
     std::fs::create_dir(world.path("d")).unwrap();
     world.file("d/a", "a person's\n");
