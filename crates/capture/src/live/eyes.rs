@@ -186,11 +186,11 @@ impl Eyes {
         if answer == Answer::Perform && operands.are_names() {
             match carry_out(listener, notice, shape, touch, &self.masks) {
                 Carried::Over(Ok(number)) => return Some(Answer::Gave(number)),
-                Carried::Made(number, file) => {
+                Carried::Made(given, file) => {
                     if let Some(place) = &touch.first {
                         observer.made(place, file);
                     }
-                    return Some(number.map_or(Answer::Told, Answer::Gave));
+                    return Some(given.map_or(Answer::Told, Answer::Gave));
                 }
                 Carried::Over(Err(errno)) => return Some(Answer::Refuse(errno.raw_os_error())),
                 Carried::Again => return None,

@@ -99,7 +99,8 @@ pub trait Observer {
     /// Tells whether all is known of a name that the command has open, so that the call goes on at once.
     fn is_noted(&mut self, path: &Path, act: Act) -> bool;
 
-    /// Is told which file came to be at a name, by a call that was carried out for the command: its device and number.
+    /// Is told which file came to be at a name, by a call that was carried out for the command: its device and number. The
+    /// command may be at work with it already, while it is still open here.
     fn made(&mut self, place: &Place, number: (u64, u64));
 
     /// Tells whether a file that has one name is known to be one that the command made, by its device and number, so that
@@ -250,6 +251,8 @@ impl Supervisor {
                 self.ticker.stop();
                 observer.look_around();
             }
+            // Each write of a file is told. Whoever writes without a pause is looked at once in a while.
+            is_busy |= ready.others;
             if ready.start
                 && let Some(event) = self.started()
             {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use backout_model::{Lsn, Operation, OperationId, Reach, Target};
+use backout_model::{Lsn, Operation, OperationId, Reach, Standing, Target};
 
 use crate::keys::all_keys;
 use crate::running::is_near;
@@ -247,7 +247,7 @@ impl Oracle {
         let mut went = Vec::new();
         for &(index, ref name, is_in) in &flips {
             let known = &mut self.known[index];
-            let place = operations[&known.id].place;
+            let place = place_of(root, operations, known.id, name);
             let (id, side) = (known.id, known.names.get_mut(name).unwrap());
             let is_as_left = sim.get(name) == side.left.as_ref();
             // What nobody can foresee of one, nobody can of those below it.
@@ -330,11 +330,26 @@ impl Oracle {
             let brought = known.names.get(name).and_then(|side| side.brought);
             match is_in {
                 false => (0, u64::MAX - brought.unwrap_or(known.place).0),
-                true => (1, operations[&known.id].place.0),
+                true => (1, place_of(root, operations, known.id, name).0),
             }
         });
         flips
     }
+}
+
+/// Gives the place where what an operation did to a name was last done: other parts of it may have been brought again since.
+fn place_of(
+    root: &Path,
+    operations: &BTreeMap<OperationId, Operation>,
+    id: OperationId,
+    name: &str,
+) -> Lsn {
+    let is_it = |it: &Standing| name_of(root, &it.target).is_some_and(|(at, _)| at == name);
+    let undoes = |it: &Operation| it.undoes.and_then(|undo| operations[&undo].undoes);
+    let redos = operations.values().filter(|it| undoes(it) == Some(id));
+    let redos = redos.filter(|it| it.in_effect().any(is_it));
+    let newest = redos.map(|it| it.place).max();
+    newest.unwrap_or(operations[&id].place)
 }
 
 /// Changes sides in memory, if what was found allows it.

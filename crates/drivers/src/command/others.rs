@@ -4,6 +4,9 @@
 //! we know how often it makes, removes, opens and changes each name. What happens more often than that was done by somebody
 //! else. Each call is expected before it happens, so nothing of the command's own is ever taken for another's.
 //!
+//! The kernel makes one event of two that are alike and not read yet. So that two writers who close a file one right after the
+//! other stay two, writes are told as well: one of them lies between any two closes that matter.
+//!
 //! Not seen: who has a file open for writing when the command ends and goes on writing (the guard of the undo sees that), and
 //! what hides behind a call of the command that failed.
 
@@ -159,6 +162,7 @@ impl Others {
             | WatchFlags::MOVED_FROM
             | WatchFlags::MOVED_TO
             | WatchFlags::DELETE
+            | WatchFlags::MODIFY
             | WatchFlags::CLOSE_WRITE
             | WatchFlags::ATTRIB
             | WatchFlags::ONLYDIR;
@@ -180,7 +184,7 @@ impl Others {
         let Some(inotify) = &self.inotify else {
             return;
         };
-        let flags = WatchFlags::CLOSE_WRITE | WatchFlags::DONT_FOLLOW;
+        let flags = WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE | WatchFlags::DONT_FOLLOW;
         let directory = place.dir.as_fd().as_raw_fd().to_string();
         let at = Path::new("/proc/self/fd").join(directory).join(&place.name);
         let watch = match self.numbers.get(&number) {
@@ -343,6 +347,9 @@ impl Others {
             if let Some(path) = self.paths.remove(&number) {
                 self.directories.remove(&path);
             }
+            return None;
+        }
+        if events.contains(ReadFlags::MODIFY) {
             return None;
         }
         let (Some(name), Some(directory)) = (name, self.paths.get(&number)) else {

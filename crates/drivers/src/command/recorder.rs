@@ -410,6 +410,9 @@ impl Observer for Recorder {
     }
 
     fn made(&mut self, place: &Place, number: (u64, u64)) {
+        // Until it is closed here, the kernel does not tell that the command closed it. If somebody else closes it meanwhile,
+        // both would be told as one. What cannot be noted stops the next call.
+        let _told = Self::look_around(self);
         if self.made.len() >= MADE_MAX {
             self.made.clear();
         }

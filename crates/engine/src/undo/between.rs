@@ -51,8 +51,13 @@ impl Engine {
             left.insert(change.path.clone(), change);
         }
         // What is in a directory that was moved, or goes as one, goes with it.
-        let mut changes = self.files.changes(&effect)?.into_iter();
-        if changes.all(|change| change.from.is_none() && !change.is_as_now) {
+        let changes = self.files.changes(&effect)?;
+        let moves = || {
+            changes
+                .iter()
+                .filter_map(|it| Some((it, it.from.as_ref()?)))
+        };
+        if moves().next().is_none() && changes.iter().all(|change| !change.is_as_now) {
             let come = driver.outline(&work.effect)?.come;
             between.extend(filled(&left, &come, self.brought_by(newer)?));
         }
@@ -101,7 +106,12 @@ impl Engine {
             open.retain(|path, _| dressed.contains(path) || !is_inside(path));
         }
         // What no step brings back is as it is now, if it has no other name by which it could be written. A name that something
-        // went from is free, or somebody has it.
+        // went from is free, or somebody has it. What is in a directory that this step moves is not there any more by then.
+        let is_moved = |path: &TargetPath| {
+            let mut moves = moves();
+            moves.any(|(to, from)| path.is_below(&to.path) || path.is_below(from))
+        };
+        open.retain(|path, _| !is_moved(path));
         for (path, it) in open {
             let is_left = it.dress.is_empty() && it.left.after.is_none();
             let is_alone = || {

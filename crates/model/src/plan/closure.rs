@@ -176,8 +176,8 @@ impl<'h> Closure<'h> {
     /// Puts steps in the order in which they go.
     fn sort_newest_first(&self, steps: &mut [UndoStep]) {
         // Each part of an operation was done when the recipe that holds it was carried out: by itself, or by a redo. What a redo
-        // brought back together with somebody's text is still held by the operation's own; it lies above what a redo brought
-        // back below it.
+        // brought back together with somebody's work is still held by an older recipe; it lies above what a redo brought back
+        // below it.
         let redone: Vec<(Lsn, Lsn)> = steps
             .iter()
             .filter(|step| step.with != step.id)
@@ -186,21 +186,37 @@ impl<'h> Closure<'h> {
                 Some((of.lsn, by.lsn))
             })
             .collect();
-        let made = |with: &Operation| {
-            let is_above = |(of, by): &(Lsn, Lsn)| *of < with.lsn && *by < with.place;
-            let is_own = with.holders() == [with.id];
-            if is_own && redone.iter().any(is_above) {
-                with.place
-            } else {
-                with.lsn
-            }
+        let made = |step: &UndoStep| {
+            let with = self.history.get(step.with)?.lsn;
+            let brought = self.brought(step).filter(|brought| {
+                let is_above = |(of, by): &(Lsn, Lsn)| *of < with && by < brought;
+                redone.iter().any(is_above)
+            });
+            Some(brought.unwrap_or(with))
         };
         let done = |step: &UndoStep| {
-            let with = self.history.get(step.with).map(made);
             let place = self.history.get(step.id).map(|it| it.place);
-            (std::cmp::Reverse(with), std::cmp::Reverse(place))
+            (std::cmp::Reverse(made(step)), std::cmp::Reverse(place))
         };
-        steps.sort_by_key(done);
+        steps.sort_by_cached_key(done);
+    }
+
+    /// Finds the last redo that brought back something of what a step takes back.
+    fn brought(&self, step: &UndoStep) -> Option<Lsn> {
+        let operation = self.history.get(step.id)?;
+        if operation.place == operation.lsn {
+            return None;
+        }
+        let is_redo = |it: &&Operation| {
+            let undo = it.undoes.and_then(|undo| self.history.get(undo));
+            undo.is_some_and(|undo| undo.undoes == Some(step.id))
+        };
+        let is_of_it = |redo: &&Operation| {
+            let mut theirs = redo.in_effect();
+            theirs.any(|standing| step.targets.contains(&standing.target))
+        };
+        let redos = self.history.iter().filter(is_redo).filter(is_of_it);
+        redos.map(|redo| redo.lsn).max()
     }
 
     pub(super) fn into_plan(mut self) -> Result<UndoPlan, PlanError> {

@@ -93,3 +93,23 @@ fn what_a_merge_took_out_and_a_redo_brought_back_lies_below_what_stayed() {
         assert_eq!(steps(&plan), [2, 1]);
     }
 }
+
+#[test]
+fn what_an_older_recipe_holds_lies_where_the_last_redo_brought_it() {
+    // Both were undone and brought back, 1 by 8 and 2 by 9; a part of 2 over somebody's work, by a recipe of before.
+    let history = history(
+        "1 committed paths=b,x+8 at=8
+         2 committed paths=x,y+9 on=1 at=9
+         4 undone undo of=2
+         5 undone undo of=1
+         8 committed undo of=5 paths=b,x
+         9 committed undo of=4 paths=x,y",
+    );
+    let plan = plan_undo(&history, &ops(&[1, 2]), None, &permitted()).unwrap();
+    let with: Vec<_> = plan.steps.iter().map(|step| step.with.bits()).collect();
+    assert_eq!(
+        (steps(&plan), with),
+        (vec![2, 2, 1, 1], vec![2, 9, 8, 1]),
+        "{plan:?}"
+    );
+}

@@ -33,6 +33,7 @@ fn operation(line: &str) -> Operation {
             Some(("declared", on)) => op.depends_on.push(edge(on, DependencyReason::Declared)),
             Some(("read", on)) => op.depends_on.push(edge(on, DependencyReason::Read)),
             Some(("within", on)) => op.depends_on.push(edge(on, DependencyReason::Within)),
+            Some(("of", undone)) => op.undoes = Some(id(undone.parse().unwrap())),
             Some(("group", first)) => op.group = Some(id(first.parse().unwrap())),
             Some(("task", task)) => op.task = Some(task.parse().unwrap()),
             Some(("agent", agent)) => op.agent = Some(agent.parse().unwrap()),

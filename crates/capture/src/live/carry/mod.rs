@@ -39,8 +39,8 @@ pub(super) enum Carried {
     /// It is over, and this is what it gives.
     Over(Result<i32, Errno>),
     /// It is over, and made this file, known by its device and number. It gave a descriptor of this number, unless the
-    /// process knows that already.
-    Made(Option<i32>, (u64, u64)),
+    /// process knows that already: then the file is still open here.
+    Made(Result<i32, OwnedFd>, (u64, u64)),
     /// What was looked at is not there any more: it must be looked at again.
     Again,
     /// The kernel has to do it.
@@ -142,13 +142,13 @@ impl Call<'_> {
         if let Some(number) = new
             && give(true).is_ok()
         {
-            return Ok(Carried::Made(None, number));
+            return Ok(Carried::Made(Err(file), number));
         }
         let given = give(false);
         // It must be closed here before the process goes on: else it could not be executed yet.
         drop(file);
         Ok(match (given, new) {
-            (Ok(number), Some(file)) => Carried::Made(Some(number), file),
+            (Ok(number), Some(file)) => Carried::Made(Ok(number), file),
             (Ok(number), None) => Carried::Over(Ok(number)),
             // Whoever asked is gone.
             (Err(Errno::NOENT), _) => Carried::Over(Ok(0)),

@@ -367,3 +367,23 @@ fn a_person_who_writes_a_database_between_two_writes_of_a_command_leaves_no_jour
     assert_eq!(sql("select id from o"), "1\n2\n");
     assert_eq!(sql("pragma integrity_check"), "ok\n");
 }
+
+#[test]
+fn who_writes_a_new_file_as_soon_as_the_command_made_it_is_seen() {
+    for _ in 0..5 {
+        let world = World::new();
+        let running = Running::start(&world, &[], "echo 6 > e", "echo 8 > e");
+        world.file("e", "person\n");
+        let output = running.go_on(&world);
+        assert!(output.status.success(), "{}", said(&output));
+        let refused = world.fails(1, &["undo"]);
+        assert!(
+            refused.contains("somebody else changed it while the command ran"),
+            "{refused}"
+        );
+        let run = newest(&world, "run");
+        world.run(&["undo", &run, "--partial"]);
+        assert_eq!(world.read("e"), "person\n");
+        world.check_store();
+    }
+}

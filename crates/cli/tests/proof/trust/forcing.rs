@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use super::batches::batch;
 use super::{json, newest, to_and_fro};
 use crate::disk::Disk;
 use crate::world::{World, said};
@@ -267,5 +268,58 @@ fn a_directory_that_was_closed_since_is_foreseen_and_stays_closed() {
     // With the change of its mode it is open when its turn comes.
     world.ok(&["undo", "@-2"]);
     assert!(!world.path("m").exists());
+    world.check_store();
+}
+
+#[test]
+fn what_was_forced_redone_and_forced_again_goes_in_the_order_in_which_it_came() {
+    let world = World::new();
+    world.file("b", "b\n");
+    world.file("d/x", "x\n");
+    let first = [
+        serde_json::json!({"write": {"path": "b", "text": "b\nmore\n"}}),
+        serde_json::json!({"write": {"path": "d/x", "text": "x\nmore\n"}}),
+    ];
+    let second = [
+        serde_json::json!({"remove": {"path": "d/x"}}),
+        serde_json::json!({"write": {"path": "d/y", "text": "y\n"}}),
+    ];
+    for changes in [&first, &second] {
+        assert!(batch(&world, changes).status.success());
+    }
+    fs::create_dir(world.path("d/x")).unwrap();
+    for _ in 0..3 {
+        let undone = world.json(&["undo", "@-1", "--force"]);
+        assert_eq!(world.read("d/x"), "x\n", "{undone}");
+        assert_eq!(world.read("b"), "b\n");
+        assert!(!world.path("d/y").exists());
+        world.ok(&["redo", undone["act"].as_str().unwrap()]);
+        assert!(world.path("d/x").is_dir());
+    }
+    world.check_store();
+}
+
+#[test]
+fn a_redo_knows_that_a_directory_which_it_moves_takes_its_files_along() {
+    let world = World::new();
+    world.file("c", "c\n");
+    world.file("d/x", "x\n");
+    world.file("d/y", "y\n");
+    world.ok(&["run", "--", "sh", "-c", "echo more >> d/x"]);
+    fs::remove_file(world.path("c")).unwrap();
+    let changes = [
+        serde_json::json!({"move": {"from": "d", "to": "c"}}),
+        serde_json::json!({"mkdir": {"path": "d/y", "parents": true}}),
+    ];
+    assert!(batch(&world, &changes).status.success());
+    let after = world.tree().without_times();
+    let undone = world.json(&["undo", "@-1", "--force"]);
+    assert_eq!(world.read("d/x"), "x\n");
+    let act = undone["act"].as_str().unwrap();
+    let plan = world.json(&["redo", act, "-n"]);
+    assert_eq!(plan["is_executable"], true, "{plan}");
+    world.ok(&["redo", act]);
+    let now = world.tree().without_times();
+    assert!(now == after, "{}", now.difference(&after));
     world.check_store();
 }
