@@ -40,6 +40,11 @@ pub(crate) struct Work<'h> {
 }
 
 impl Work<'_> {
+    /// Tells whether only some of what the recipe holds are meant.
+    pub(super) const fn is_part(&self) -> bool {
+        self.only.is_some()
+    }
+
     /// Says it to a driver.
     pub(crate) fn how(&self, on_conflict: OnConflict, is_partial: bool) -> How<'_> {
         How {

@@ -162,3 +162,30 @@ fn rows_that_are_taken_back_first_leave_other_bytes_and_the_dry_run_says_so() {
     let rows = world.ok(&["sql", "--db", "c.db", "SELECT v FROM t"]);
     assert!(rows.contains('q'), "{rows}");
 }
+
+#[test]
+fn the_plan_of_a_part_knows_that_its_directory_is_a_file_now() {
+    let world = World::new();
+    world.file("d/s", "0\n");
+    world.file("d/t", "0\n");
+    // The command itself put a file there: that gives way, and both the plan and the undo say so.
+    world.ok(&["run", "--", "sh", "-c", "rm -rf d; echo x > d"]);
+    let planned = world.ok(&["undo", "d/s", "-n"]);
+    assert!(planned.contains("d    will be as before"), "{planned}");
+    let undone = world.ok(&["undo", "d/s"]);
+    assert!(undone.contains("d    restored"), "{undone}");
+    assert_eq!(world.read("d/s"), "0\n");
+    world.ok(&["redo"]);
+    assert_eq!(world.read("d"), "x\n");
+    world.ok(&["undo"]);
+    // A later command did: that is in the way, and both say so.
+    world.ok(&["run", "--", "rm", "-rf", "d"]);
+    world.ok(&["run", "--", "sh", "-c", "echo x > d"]);
+    let why = "`d` is not a directory any more";
+    let planned = refused(&world, &["undo", "d/s", "-n"]);
+    assert!(planned.contains(why), "{planned}");
+    let told = refused(&world, &["undo", "d/s"]);
+    assert!(told.contains(why), "{told}");
+    assert_eq!(world.read("d"), "x\n");
+    world.check_store();
+}
