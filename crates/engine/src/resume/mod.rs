@@ -146,6 +146,7 @@ impl Engine {
             report => report?,
         };
         resumed.act = report.act;
+        resumed.overwritten = report.overwritten().cloned().collect();
         for step in report.steps {
             let reverted = self.reverted(scope, step.id, step.summary)?;
             resumed.reverted.push(reverted);

@@ -141,9 +141,12 @@ fn a_conflict_names_the_words_that_go_on_all_the_same() {
             "keep what was in flight with `backout resume t --keep`",
         ],
     );
-    world.ok(&["resume", "t", "--force"]);
+    let told = world.ok(&["resume", "t", "--force"]);
     assert!(!world.path("after").exists());
-    world.ok(&["redo"]);
+    let over = "over:     `after` was changed by others; `backout redo ";
+    has(&told, &[over]);
+    let act = told.split("`backout redo ").nth(1).unwrap();
+    world.ok(&["redo", act.split('`').next().unwrap()]);
     assert_eq!(world.read("after"), "2 and more");
 }
 
@@ -220,8 +223,12 @@ fn what_a_stage_advises_works() {
         &refused,
         &["`backout stage end k --failed --task t --force`"],
     );
-    world.ok(&[&end[..], &["--rollback", "--force"]].concat());
+    let told = world.ok(&[&end[..], &["--rollback", "--force"]].concat());
     assert!(!world.path("f").exists());
+    has(&told, &["`f` was changed by others; `backout redo "]);
+    let act = told.split("`backout redo ").nth(1).unwrap();
+    world.ok(&["redo", act.split('`').next().unwrap()]);
+    assert_eq!(world.read("f"), "1 and more");
 }
 
 #[test]
