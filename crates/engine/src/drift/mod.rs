@@ -233,7 +233,7 @@ impl Engine {
     ) -> Result<(Swept, Vec<News>), EngineError> {
         let standing = self.drift_standing()?;
         let swept = self.sweep(extent, &standing)?;
-        let told = self.told_drift(&swept, &standing, seen)?;
+        let told = self.told_drift(&swept, &standing, (seen, extent.witness))?;
         let found: Vec<Drift> = told.into_iter().map(|it| it.drift).collect();
         let is_looked_at = |target: &Target| {
             let key = target.key();

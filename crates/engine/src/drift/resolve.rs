@@ -139,7 +139,7 @@ impl Engine {
             ..Extent::default()
         };
         let swept = self.sweep(&extent, &standing)?;
-        let told = self.told_drift(&swept, &standing, Seen::Active)?;
+        let told = self.told_drift(&swept, &standing, (Seen::Active, None))?;
         let mut decided = Vec::new();
         for (subject, known, part) in meant {
             let target = known.drift.target.key().clone();

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
+use backout_capture::witness::Witness;
 use backout_model::drift::DriftKind;
 use backout_model::ports::{Aspect, Compare, Differing, Looking};
 use backout_model::{
@@ -66,6 +67,8 @@ pub(super) struct Extent<'x> {
     pub(super) index: Option<&'x RefCell<StatIndex>>,
     /// Whether to gather the directories that hold what was recorded.
     pub(super) with_directories: bool,
+    /// Who may have seen the process that made a difference.
+    pub(super) witness: Option<&'x Witness>,
 }
 
 impl Extent<'_> {
