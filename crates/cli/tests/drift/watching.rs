@@ -174,6 +174,18 @@ fn a_watch_names_the_process_that_changed_a_file_where_the_kernel_tells() {
         is_told,
         "{listed}"
     );
+    // The other may have ended before anybody asked for its name.
+    let gone = if first["kind"] == "gone" {
+        first
+    } else {
+        second
+    };
+    let (pid, name) = (&gone["who"]["pid"], gone["who"]["name"].as_str());
+    let said = match name {
+        None | Some("") => format!(", by process {pid}, which has ended"),
+        Some(name) => format!(", by {name} (process {pid})"),
+    };
+    assert_eq!(listed.contains(&said), is_told, "{listed}");
     watching.end(Signal::SIGTERM);
 }
 

@@ -61,7 +61,10 @@ fn a_stage_that_fails_takes_its_changes_of_the_graph_along() {
     assert!(objects.to_string().contains("\"pending\""), "{objects}");
     assert!(!world.path("made").exists());
     // What it was before is a version like any other.
-    let words = told.split("is brought back by `backout ").nth(1).unwrap();
+    let words = told
+        .split("what it was before is brought back by `backout ")
+        .nth(1)
+        .unwrap();
     let words: Vec<&str> = words.split('`').next().unwrap().split(' ').collect();
     world.ok(&words);
     assert_eq!(nodes(&world), after);
@@ -134,6 +137,28 @@ fn a_graph_that_began_in_the_stage_goes_with_it() {
     assert_eq!(nodes(&world), json!([]));
 }
 
+#[test]
+fn what_a_trace_tells_of_stays_and_is_told() {
+    let world = begun();
+    let trace = json!([{
+        "meta": super::meta(), "trace_id": id(8), "context_id": id(1), "plan_id": id(3), "status": "running",
+        "root_span": {"trace_id": id(8), "span_id": id(9)},
+        "events": [{"event_id": id(10), "event_type": "x", "source": "t", "timestamp": "2025-01-01T00:00:00Z"}],
+    }]);
+    import(&world, "d.json", &trace, &MINE).unwrap();
+    let words = mine(&["stage", "end", "build", "--failed"]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let output = world.run(&words);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let why = format!(
+        "is not as it was: what happened since tells of {}, which stays",
+        id(3)
+    );
+    assert!(said(&output).contains(&why), "{}", said(&output));
+    // What nothing tells of is as it was.
+    assert!(nodes(&world).to_string().contains("\"pending\""));
+}
+
 /// An update that breaks a rule of severity high.
 fn broken() -> Value {
     let mut elsewhere = plan(5, "draft", &[(51, "pending")]);
@@ -155,6 +180,11 @@ fn an_invariant_of_severity_high_rolls_a_stage_back_where_backout_toml_says_so()
         why.contains("`backout.toml` says that this is a rollback: the stage build was taken back, 1 operations and 1 targets"),
         "{error}"
     );
+    let next = error["next"].to_string();
+    assert!(
+        next.contains("bring the stage's work back with `backout redo "),
+        "{error}"
+    );
     assert!(!world.path("made").exists());
     assert_eq!(nodes(&world).as_array().unwrap().len(), 2);
     let stage = &world.json(&["stage", "list"])["stages"][0];
@@ -162,6 +192,10 @@ fn an_invariant_of_severity_high_rolls_a_stage_back_where_backout_toml_says_so()
     let trigger = &stage["trigger"];
     assert_eq!(trigger["kind"], "policy-violation", "{stage}");
     assert_eq!(trigger["rule"], "sa_plan_context_binding", "{stage}");
+    assert_eq!(
+        trigger["why"],
+        "the stage build failed: an update of the graph broke sa_plan_context_binding"
+    );
     // The trace tells it as a rollback of its own.
     asked(&world, &["--json", "export", "--format", "mplp", "pack"]).unwrap();
     let timeline = world.read("pack/timeline.jsonl");
@@ -182,6 +216,11 @@ fn an_invariant_of_severity_high_lets_a_stage_wait_or_does_nothing() {
     let why = error["why"].to_string();
     assert!(
         why.contains("`backout.toml` says that somebody decides: the stage build waits"),
+        "{error}"
+    );
+    let next = error["next"].to_string();
+    assert!(
+        next.contains("see the stages with `backout stage list`"),
         "{error}"
     );
     assert_eq!(world.read("made"), "made");
