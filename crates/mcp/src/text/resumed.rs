@@ -62,7 +62,7 @@ fn fate(text: &mut String, it: &Resumed) {
         format!("{id} ({}) {word}: {why}", it.summary)
     });
     notes(text, reverted);
-    let act = it.act.map(|act| act.short().to_string());
+    let act = it.act.map(backout_model::OperationId::short);
     let over = it.overwritten.iter().map(|it| {
         let act = act.as_deref().unwrap_or_default();
         format!(
