@@ -264,3 +264,29 @@ fn a_secret_variable_is_named_and_not_kept() {
     let told = world.ok(&["--json", "resume", "t"]);
     assert!(!told.contains("supersecret"), "{told}");
 }
+
+#[test]
+fn a_resume_waits_for_a_command_that_is_about_to_end() {
+    let world = marked();
+    let made = std::process::Command::new("mkfifo")
+        .arg(world.path("gate"))
+        .status();
+    assert!(made.unwrap().success());
+    let line = "echo begun > begun; read word < gate";
+    let words = [&MINE[..], &["run", "--", "sh", "-c", line]].concat();
+    let mut command = world.command(&words).spawn().unwrap();
+    while !world.path("begun").exists() {
+        std::thread::yield_now();
+    }
+    let resumed = world.command(&["resume", "t"]);
+    let resumed = std::thread::spawn(move || {
+        let mut resumed = resumed;
+        resumed.output().unwrap()
+    });
+    fs::write(world.path("gate"), "go\n").unwrap();
+    assert!(command.wait().unwrap().success());
+    let output = resumed.join().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(!world.path("begun").exists(), "it was in flight");
+    world.check_store();
+}
