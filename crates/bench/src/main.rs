@@ -7,6 +7,7 @@
 //! asserted; a promise that is missed is printed as missed.
 
 mod against;
+mod checkpoint;
 mod commands;
 mod data;
 mod drift;
@@ -64,13 +65,14 @@ fn measure() -> Result<(), Failure> {
 /// Words after `bench` choose measurements by name; the report is written only when all were made.
 fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
     let mut report = Report::default();
-    let measurements: [(&str, Measurement); 8] = [
+    let measurements: [(&str, Measurement); 9] = [
         ("durable writes of 4 KiB", durable::small),
         ("replacing large files", durable::large),
         ("fifty edits", sizes::fifty_edits),
         ("a thousand operations", sizes::thousand_operations),
         ("syncs", syncs::count),
         ("drift", drift::measure),
+        ("a checkpoint, beside drift", checkpoint::measure),
         ("gates", gates::measure),
         ("sandbox and workspace", sandbox::measure),
     ];

@@ -4,6 +4,7 @@
 //! - [`overlay`]: a view of the file system whose writes land in a layer.
 //! - [`attributes`]: whether a name has extended attributes.
 //! - [`owner`]: a look at what is closed to its own owner.
+//! - [`witness`]: which process changed something in a directory.
 //!
 //! Nothing here knows the journal, a recipe or a terminal.
 
@@ -11,3 +12,4 @@ pub mod attributes;
 pub mod live;
 pub mod overlay;
 pub mod owner;
+pub mod witness;

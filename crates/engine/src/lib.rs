@@ -101,7 +101,7 @@ pub use sandbox::{
 };
 pub use selection::Selection;
 pub use sources::{RandomIds, SystemClock};
-pub use stage::{StageCommand, StageEnd, StageError, StageStanding, StageView};
+pub use stage::{GraphLeft, StageCommand, StageEnd, StageError, StageStanding, StageView};
 pub use trial::{
     TrialChangeView, TrialEnd, TrialError, TrialStanding, TrialTask, TrialView, TrialWhat,
     TryCommand,

@@ -119,6 +119,7 @@ fn tell_began(session: &mut Session, round: &Round) {
             "watch": "began",
             "targets": round.targets,
             "directories": round.directories,
+            "processes": round.sees_processes,
         });
         session.ui.print_line(&began.to_string());
         return;

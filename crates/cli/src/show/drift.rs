@@ -123,7 +123,10 @@ fn who(who: &Who) -> String {
             Some(agent) => format!(", perhaps by {} of {agent}", id(*by)),
             None => format!(", perhaps by {}", id(*by)),
         },
-        Who::Process { pid, name } => format!(", perhaps by {} ({pid})", printable(name)),
+        Who::Process { pid, name } if name.is_empty() => {
+            format!(", by process {pid}, which has ended")
+        }
+        Who::Process { pid, name } => format!(", by {} (process {pid})", printable(name)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use backout_engine::{NotDue, Resumed, StageStanding, StageView, redacted};
-use backout_model::{LeftAlone, Timestamp};
+use backout_model::{LeftAlone, Lsn, OperationId, TargetOutcome, Timestamp};
 
 use super::time::ago;
 use super::{command_line, counted, counted_of, typed};
@@ -148,6 +148,11 @@ fn fate(here: &Here, text: &mut String, resumed: &Resumed) {
         let summary = here.shorten(&it.summary);
         line(text, gone, &format!("{id} {summary}{whose}: {why}"));
     }
+    if let Some(act) = resumed.act {
+        for it in &resumed.overwritten {
+            line(text, "over", &over(here, it, act));
+        }
+    }
     for it in &resumed.in_the_way {
         let (target, why) = (here.shorten(&it.target.to_string()), here.shorten(&it.why));
         let what = format!("{} `{target}`: {why}", it.id.short());
@@ -203,6 +208,13 @@ fn fate(here: &Here, text: &mut String, resumed: &Resumed) {
     }
 }
 
+/// Says what was overwritten, and what brings it back.
+fn over(here: &Here, it: &TargetOutcome, act: OperationId) -> String {
+    let target = here.shorten(&it.target.to_string());
+    let redo = command_line(&format!("redo {}", act.short()));
+    format!("`{target}` was changed by others; `{redo}` brings that back")
+}
+
 fn line(text: &mut String, name: &str, what: &str) {
     let shown = crate::ui::printable(what);
     let _infallible = writeln!(text, "  {:<9} {shown}", format!("{name}:"));
@@ -249,7 +261,9 @@ pub(super) fn stage(session: &mut Session, stage: &StageView) {
 
 /// Tells whether a stage that failed is not back where it began, and is to be.
 pub(super) fn is_left(stage: &StageView) -> bool {
-    !stage.not_as_before.is_empty() || stage.standing == StageStanding::Waits
+    !stage.not_as_before.is_empty()
+        || stage.graph_left.is_some()
+        || stage.standing == StageStanding::Waits
 }
 
 fn verified(session: &mut Session, stage: &StageView) {
@@ -267,13 +281,38 @@ fn verified(session: &mut Session, stage: &StageView) {
             crate::ui::printable(&what)
         );
     }
-    match stage.is_graph_restored {
-        Some(true) => text.push_str("  the project's graph is as it was, by digest\n"),
-        Some(false) => text
-            .push_str("  the project's graph is not as it was: see it with `backout graph show`\n"),
-        None => {}
+    if let Some(act) = stage.act {
+        for it in &stage.overwritten {
+            let what = over(&session.here, it, act);
+            let _infallible = writeln!(text, "  {}", crate::ui::printable(&what));
+        }
     }
+    text.push_str(&graph(stage));
     session.ui.print(&text);
+}
+
+/// Says whether the graph is as it was when the stage began, and what brings back what it was.
+fn graph(stage: &StageView) -> String {
+    let mut text = String::new();
+    let back = |lsn: Lsn| command_line(&format!("graph restore --at {lsn}"));
+    match (stage.is_graph_restored, &stage.graph_left) {
+        (Some(true), _) => text.push_str("  the project's graph is as it was, by digest\n"),
+        (Some(false), Some(why)) => {
+            let (why, then) = (crate::ui::printable(&why.to_string()), back(stage.lsn));
+            let _infallible = writeln!(
+                text,
+                "  the project's graph is not as it was: {why}; `{then}` makes it so"
+            );
+        }
+        (Some(false), None) => text
+            .push_str("  the project's graph is not as it was: see it with `backout graph show`\n"),
+        (None, _) => {}
+    }
+    if let Some(before) = stage.graph_before {
+        let back = back(before);
+        let _infallible = writeln!(text, "  what it was before is brought back by `{back}`");
+    }
+    text
 }
 
 /// Lists stages.

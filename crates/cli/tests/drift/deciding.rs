@@ -193,3 +193,45 @@ fn what_nobody_kept_is_not_restored_and_said_so() {
     let said = world.refuses(&["drift", "merge", "a"]);
     assert!(said.contains("was not merged"), "{said}");
 }
+
+#[test]
+fn of_a_removed_directory_one_file_is_restored_and_the_others_stay_drift() {
+    let world = World::new();
+    world.does(&["mkdir", "d"]);
+    for name in ["d/a", "d/b", "d/c"] {
+        world.write(name, name);
+    }
+    fs::remove_dir_all(world.path("d")).unwrap();
+    let found = world.sweep();
+    assert_eq!((found.len(), found[0].count), (1, 4), "{found:?}");
+    world.does(&["drift", "restore", "d/a"]);
+    assert_eq!(read(&world, "d/a"), "d/a");
+    let counted = |open: Vec<crate::world::Drifted>| open.iter().map(|it| it.count).sum::<u64>();
+    assert_eq!(counted(world.open()), 2);
+    assert_eq!(counted(world.sweep()), 2);
+    world.put("d/b", "d/b");
+    assert_eq!(counted(world.sweep()), 1, "somebody else put it back");
+    fs::remove_file(world.path("d/b")).unwrap();
+    world.does(&["undo"]);
+    assert_eq!(counted(world.sweep()), 4, "all of it is gone again");
+    world.does(&["redo"]);
+    assert_eq!(counted(world.sweep()), 2);
+    world.does(&["drift", "restore", "d"]);
+    assert_eq!(world.sweep(), []);
+    assert_eq!(read(&world, "d/c"), "d/c");
+}
+
+#[test]
+fn status_does_not_count_drift_that_a_forced_undo_or_a_write_ended() {
+    let counted = |world: &World| world.json(&["status"])["drifted"].as_u64().unwrap_or(0);
+    let world = changed();
+    assert_eq!(counted(&world), 1);
+    world.does(&["undo", "--force"]);
+    assert_eq!(counted(&world), 0, "an undo put it back");
+    let world = changed();
+    world.write("a", "mine\n");
+    assert_eq!(counted(&world), 0, "it was written since");
+    let world = changed();
+    world.does(&["mkdir", "elsewhere"]);
+    assert_eq!(counted(&world), 1, "nobody did anything about it");
+}

@@ -15,6 +15,7 @@ mod days;
 mod deciding;
 mod found;
 mod meddler;
+mod ours;
 #[path = "../proof/random.rs"]
 mod random;
 mod saying;

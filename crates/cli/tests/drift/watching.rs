@@ -132,3 +132,68 @@ fn a_watch_keeps_small_files_so_that_the_record_can_be_made_true_again() {
     world.does(&["undo"]);
     assert_eq!(fs::read_to_string(world.path("b")).unwrap(), "theirs\n");
 }
+
+#[test]
+fn a_watch_names_the_process_that_changed_a_file_where_the_kernel_tells() {
+    let world = World::new();
+    world.write("f", "mine\n");
+    world.write("g", "mine\n");
+    let mut watching = world.watch(&["--interval", "600"], &[]);
+    // It stays until its change was told, so that it has a name.
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", "echo theirs > f; rm g; read end"])
+        .current_dir(&world.root)
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (first, second) = (watching.next(), watching.next());
+    let pid = child.id();
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let is_told = rustix::process::geteuid().is_root() && watching.sees_processes;
+    for line in [&first, &second] {
+        assert_eq!(line["drift"], "detected", "{line}");
+        let who = &line["who"];
+        let is_gone = line["kind"] == "gone";
+        match (is_told, is_gone) {
+            (false, _) => assert_eq!(who["who"], "unknown", "{line}"),
+            // `rm` is a process of its own, which has ended.
+            (true, true) => assert_eq!(who["who"], "process", "{line}"),
+            (true, false) => {
+                assert_eq!(
+                    (&who["pid"], &who["name"]),
+                    (&pid.into(), &"sh".into()),
+                    "{line}"
+                );
+            }
+        }
+    }
+    let listed = world.does(&["drift"]);
+    assert_eq!(
+        listed.contains(&format!("by sh (process {pid})")),
+        is_told,
+        "{listed}"
+    );
+    // The other may have ended before anybody asked for its name.
+    let gone = if first["kind"] == "gone" {
+        first
+    } else {
+        second
+    };
+    let (pid, name) = (&gone["who"]["pid"], gone["who"]["name"].as_str());
+    let said = match name {
+        None | Some("") => format!(", by process {pid}, which has ended"),
+        Some(name) => format!(", by {name} (process {pid})"),
+    };
+    assert_eq!(listed.contains(&said), is_told, "{listed}");
+    watching.end(Signal::SIGTERM);
+}
+
+#[test]
+fn who_changed_a_file_is_unknown_to_a_single_look() {
+    let world = World::new();
+    world.write("f", "mine\n");
+    world.put("f", "theirs\n");
+    let report = world.json(&["watch", "--once"]);
+    assert_eq!(report["open"][0]["who"]["who"], "unknown", "{report}");
+}

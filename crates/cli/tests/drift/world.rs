@@ -158,9 +158,14 @@ impl World {
                 }
             }
         });
-        let mut watching = Watching { child, lines };
+        let mut watching = Watching {
+            child,
+            lines,
+            sees_processes: false,
+        };
         let first = watching.next();
         assert_eq!(first["watch"], "began", "{first}");
+        watching.sees_processes = first["processes"] == true;
         watching
     }
 }
@@ -169,6 +174,8 @@ impl World {
 pub(crate) struct Watching {
     child: Child,
     lines: Receiver<Value>,
+    /// Whether it is told which process changes something.
+    pub(crate) sees_processes: bool,
 }
 
 impl Watching {

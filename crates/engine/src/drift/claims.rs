@@ -19,6 +19,10 @@ pub(super) struct Claims {
     trees: HashSet<u64>,
     /// Some part of it was written, by this operation last.
     parted: HashSet<u64>,
+    /// A command changed names in it.
+    inside: HashSet<u64>,
+    /// Files of several names that are told by one of them, by device and number.
+    numbers: HashMap<(u64, u64), Told>,
     /// How many names are told at or below each directory.
     counts: HashMap<u64, u64>,
 }
@@ -78,6 +82,30 @@ impl Claims {
     /// Notes that something was written with all that is in it.
     pub(super) fn tree(&mut self, key: &Key) {
         self.trees.insert(hash(&key.to_bytes()));
+    }
+
+    /// Notes that a command changed something in all that holds it.
+    pub(super) fn inside(&mut self, key: &Key) {
+        let bytes = key.to_bytes();
+        self.inside.extend(prefixes(&bytes));
+    }
+
+    /// Tells whether a command changed something in it.
+    pub(super) fn has_inside(&self, key: &Key) -> bool {
+        self.inside.contains(&hash(&key.to_bytes()))
+    }
+
+    /// Notes what is told of a file of several names.
+    pub(super) fn number(&mut self, number: (u64, u64), told: Told) {
+        let known = self.numbers.entry(number).or_insert(told);
+        if told == Told::All {
+            *known = Told::All;
+        }
+    }
+
+    /// Says what newer operations told of a file of several names.
+    pub(super) fn told_by_number(&self, number: (u64, u64)) -> Told {
+        self.numbers.get(&number).copied().unwrap_or(Told::Nothing)
     }
 
     /// Counts the names that are told at or below another.

@@ -13,6 +13,7 @@
 //! Design: `docs/design/drift.md`.
 
 mod accept;
+mod asking;
 mod claims;
 mod error;
 mod hints;
@@ -232,7 +233,7 @@ impl Engine {
     ) -> Result<(Swept, Vec<News>), EngineError> {
         let standing = self.drift_standing()?;
         let swept = self.sweep(extent, &standing)?;
-        let told = self.told_drift(&swept, &standing, seen)?;
+        let told = self.told_drift(&swept, &standing, (seen, extent.witness))?;
         let found: Vec<Drift> = told.into_iter().map(|it| it.drift).collect();
         let is_looked_at = |target: &Target| {
             let key = target.key();
@@ -325,8 +326,23 @@ impl Engine {
         Ok(open.any(|own| own.is_at_or_below(key) || key.is_at_or_below(own)))
     }
 
-    /// Counts the targets that have drifted, as far as was noted.
+    /// Counts the targets that have drifted, as far as was noted. What was written since is looked at again: that may have ended it.
     pub(crate) fn drifted(&self) -> Result<u64, EngineError> {
+        let standing = self.drift_standing()?;
+        let open = standing.open.values();
+        let written = open.filter(|it| {
+            let key = it.drift.target.key();
+            self.written_since(key, it.lsn).is_some()
+        });
+        let below: Vec<Key> = written.map(|it| looked_at_by(&it.drift)).collect();
+        if !below.is_empty() && self.store.is_free() {
+            let extent = Extent {
+                below: &below,
+                ..Extent::default()
+            };
+            // Whoever cannot note it counts what was noted.
+            let _looked = self.look_for_drift(&extent, Seen::Passive);
+        }
         let open = self.open_drift(&[])?.open;
         Ok(open.iter().map(|it| it.drift.count).sum())
     }

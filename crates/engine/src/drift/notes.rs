@@ -47,6 +47,15 @@ impl Ignored {
     }
 }
 
+/// Operations that ended drift by writing, with what that was of.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// All of them.
+    pub(super) all: HashMap<OperationId, Vec<Key>>,
+    /// Those that made the record true again.
+    pub(super) restored: HashMap<OperationId, Vec<Key>>,
+}
+
 impl Standing {
     /// Gives the pattern that a target is left alone by.
     pub(super) fn ignored_by(&self, key: &Key) -> Option<&Ignored> {
@@ -88,8 +97,8 @@ impl Engine {
     }
 
     /// Lists the operations that ended drift by writing, with what that was of. If one is taken back, so is the end of the drift.
-    pub(super) fn drift_ended_by(&self) -> Result<HashMap<OperationId, Vec<Key>>, EngineError> {
-        let mut ended: HashMap<OperationId, Vec<Key>> = HashMap::new();
+    pub(super) fn drift_ended_by(&self) -> Result<Ended, EngineError> {
+        let mut ended = Ended::default();
         for note in self.store.notes(&NoteFilter::all(Topic::Drift))? {
             let Ok(DriftNote::Resolved(end)) = serde_json::from_value(note.body) else {
                 continue;
@@ -102,9 +111,14 @@ impl Engine {
                 | HowResolved::WentAway
                 | HowResolved::Joined { .. } => None,
             };
-            if let Some(by) = by {
-                ended.entry(by).or_default().push(end.target.key().clone());
+            let Some(by) = by else {
+                continue;
+            };
+            let key = end.target.key().clone();
+            if let HowResolved::Restored { .. } = end.how {
+                ended.restored.entry(by).or_default().push(key.clone());
             }
+            ended.all.entry(by).or_default().push(key);
         }
         Ok(ended)
     }
@@ -149,7 +163,7 @@ impl Engine {
     }
 
     /// Names the operation that wrote a target, or something in it, after a place.
-    fn written_since(&self, key: &Key, place: Lsn) -> Option<OperationId> {
+    pub(super) fn written_since(&self, key: &Key, place: Lsn) -> Option<OperationId> {
         let filter = backout_storage::Filter {
             at: Some(key.clone()),
             after: Some(place),

@@ -1,7 +1,7 @@
 //! What people decide about drift, bound to what was told of it.
 
 use backout_model::drift::{HowResolved, News, OpenDrift, Seen, subject_of};
-use backout_model::{Key, OperationId, Target};
+use backout_model::{Digest, Key, OperationId, Target};
 
 use super::notes::ended;
 use super::sweep::{Candidate, Extent};
@@ -65,6 +65,11 @@ impl Done {
                 "`{part}` was {said}{by}; `{whole}` holds more that has drifted"
             ));
             self.parted.push(whole.key().clone());
+            if let HowResolved::Restored { by: Some(_) } = how {
+                for it in &decided.members {
+                    self.part_ended(decided, it, how.clone(), None);
+                }
+            }
             return true;
         }
         let mark = by.is_none().then_some(drift.found.mark);
@@ -75,11 +80,20 @@ impl Done {
 
     /// Notes that one of several is accepted as long as it stays so.
     pub(super) fn accepted(&mut self, decided: &Decided, it: &Candidate) {
+        let how = HowResolved::Accepted { by: None };
+        self.part_ended(decided, it, how, Some(it.differing.mark));
+    }
+
+    fn part_ended(
+        &mut self,
+        decided: &Decided,
+        it: &Candidate,
+        how: HowResolved,
+        mark: Option<Digest>,
+    ) {
         let target = &it.differing.target;
         let mut known = decided.known.clone();
         known.drift.target = target.clone();
-        let how = HowResolved::Accepted { by: None };
-        let mark = Some(it.differing.mark);
         self.news
             .push(ended(&subject_of(target), &known, how, mark));
     }
@@ -125,7 +139,7 @@ impl Engine {
             ..Extent::default()
         };
         let swept = self.sweep(&extent, &standing)?;
-        let told = self.told_drift(&swept, &standing, Seen::Active)?;
+        let told = self.told_drift(&swept, &standing, (Seen::Active, None))?;
         let mut decided = Vec::new();
         for (subject, known, part) in meant {
             let target = known.drift.target.key().clone();

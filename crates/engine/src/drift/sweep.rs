@@ -7,20 +7,23 @@
 //! - What made the record true again and was taken back leaves no record of its own: the older one counts again.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
+use backout_capture::witness::Witness;
 use backout_model::drift::DriftKind;
 use backout_model::ports::{Aspect, Compare, Differing, Looking};
 use backout_model::{
-    Digest, Key, Lsn, Operation, OperationId, Reach, Status, Target, TargetPath, Timestamp, Verb,
+    Digest, Key, Lsn, Operation, OperationId, Reach, Status, TargetPath, Timestamp, Verb,
 };
 use backout_storage::Filter;
 
-use super::claims::{Claims, Told};
+use super::asking::Asking;
+use super::claims::Claims;
 use super::index::StatIndex;
 use super::moves::{Moves, with_older_names};
-use super::notes::Standing;
+use super::notes::{Ended, Standing};
 use crate::{Engine, EngineError};
 
 /// How many operations are read at once.
@@ -64,6 +67,8 @@ pub(super) struct Extent<'x> {
     pub(super) index: Option<&'x RefCell<StatIndex>>,
     /// Whether to gather the directories that hold what was recorded.
     pub(super) with_directories: bool,
+    /// Who may have seen the process that made a difference.
+    pub(super) witness: Option<&'x Witness>,
 }
 
 impl Extent<'_> {
@@ -98,7 +103,31 @@ impl Engine {
         self.look_at_wholes(sweep.wholes, &sweep.moves, &mut swept)?;
         swept.claims = sweep.claims.into_inner();
         swept.targets = swept.claims.len();
+        self.leave_out_told_by_other_names(extent, standing, &mut swept)?;
         Ok(swept)
+    }
+
+    /// Leaves out files of several names that are as recorded by another of them: a look at a part does not ask who tells of that.
+    fn leave_out_told_by_other_names(
+        &self,
+        extent: &Extent<'_>,
+        standing: &Standing,
+        swept: &mut Swept,
+    ) -> Result<(), EngineError> {
+        let is_meant = |it: &Candidate| {
+            let is_file = it.differing.target.file().is_some_and(has_other_names);
+            is_file && matches!(it.differing.kind, DriftKind::Changed | DriftKind::Looks)
+        };
+        if extent.below.is_empty() || !swept.candidates.iter().any(is_meant) {
+            return Ok(());
+        }
+        let all = self.sweep(&Extent::default(), standing)?;
+        let is_told = |it: &Candidate| {
+            let mut told = all.candidates.iter().map(|it| &it.differing);
+            told.any(|told| told.target == it.differing.target)
+        };
+        swept.candidates.retain(|it| !is_meant(it) || is_told(it));
+        Ok(())
     }
 
     /// Compares files of which older operations told all and newer ones a part: the newest part knows the whole file.
@@ -126,6 +155,7 @@ impl Engine {
                     _ => Compare::Nothing,
                 },
                 now: &|path| moves.now(path, operation.lsn),
+                by_number: &|_, _| Compare::All,
             };
             let differing = self.driver_of(&files)?.differing(&files, &looking);
             swept.take(&operation, differing.unwrap_or_default());
@@ -191,7 +221,7 @@ struct Sweep<'a> {
     claims: RefCell<Claims>,
     moves: Moves,
     /// The drift that operations ended, once somebody asked.
-    ended: OnceCell<HashMap<OperationId, Vec<Key>>>,
+    ended: OnceCell<Ended>,
     /// Files that are told in parts, and by older operations as a whole, with the newest who told a part.
     wholes: BTreeMap<Key, OperationId>,
     parted: BTreeMap<TargetPath, OperationId>,
@@ -212,9 +242,11 @@ impl Sweep<'_> {
             operation,
             claims: &self.claims,
             moves: &self.moves,
+            numbers: RefCell::new(Vec::new()),
             wholes: RefCell::new(Vec::new()),
             directories: RefCell::new(HashSet::new()),
             stopped: self.not_told(operation)?,
+            on_the_way: self.on_the_way(operation)?,
         };
         let differing = asked.differing();
         let told = asked.told();
@@ -222,6 +254,7 @@ impl Sweep<'_> {
         self.swept
             .directories
             .extend(asked.directories.into_inner());
+        let numbers = asked.numbers.into_inner();
         for whole in asked.wholes.into_inner() {
             if let Some(by) = whole.file().and_then(|file| self.parted.get(file)) {
                 self.wholes.entry(whole).or_insert(*by);
@@ -231,15 +264,29 @@ impl Sweep<'_> {
             if let (Some(file), false) = (now.file(), now.parts().is_empty()) {
                 self.parted.entry(file.clone()).or_insert(operation.id);
             }
+            if may_replace(operation.verb) {
+                self.claims.borrow_mut().inside(&now);
+            }
             // What was in a directory that was moved is told by its new names.
             let is_moved = |(from, to): &(TargetPath, TargetPath)| {
                 target.file() == Some(from) || target.file() == Some(to)
             };
-            if target.reach() == Reach::Tree && !moved.iter().chain(&not_moved).any(is_moved) {
+            // What went from the place of a directory that was moved there is not what is in it now.
+            let is_inside = |(_, to): &(TargetPath, TargetPath)| {
+                target.file().is_some_and(|path| path.is_below(to))
+            };
+            let moved = || moved.iter().chain(&not_moved);
+            let is_moved = moved().any(is_moved) || moved().any(is_inside);
+            if target.reach() == Reach::Tree && !is_moved {
                 self.claims.borrow_mut().tree(&now);
             }
         }
         self.moves.add(operation, moved);
+        let mut claims = self.claims.borrow_mut();
+        for (number, told) in numbers {
+            claims.number(number, told);
+        }
+        drop(claims);
         let why = match differing {
             Ok(Some(differing)) => {
                 self.swept.take(operation, differing);
@@ -271,179 +318,52 @@ impl Sweep<'_> {
     /// Lists the targets of which an operation tells nothing: it does not hold them, or it took back what had ended their drift.
     fn not_told(&self, operation: &Operation) -> Result<BTreeSet<Key>, EngineError> {
         let mut stopped = not_held(operation);
-        let Some(mut origin) = operation.undoes.filter(|_| operation.verb == Verb::Undo) else {
-            return Ok(stopped);
-        };
-        // What an undo of a redo takes back is what the redo brought.
-        while let Some(older) = self
-            .engine
-            .store
-            .operation(origin)?
-            .and_then(|it| it.undoes)
-        {
-            origin = older;
+        if operation.undoes.is_some() && operation.verb == Verb::Undo {
+            let origin = self.origin(operation)?;
+            let ended = self.ended()?;
+            let keys = ended.all.get(&origin);
+            stopped.extend(keys.into_iter().flatten().cloned());
+            // What a restore had to make on its way goes with it.
+            if ended.restored.contains_key(&origin) {
+                let keys = operation.targets.iter().map(|it| it.target.key());
+                stopped.extend(keys.cloned());
+            }
         }
+        Ok(stopped)
+    }
+
+    /// Lists the directories that a restore of a part of a drift had to make on its way: older operations tell what belongs there.
+    fn on_the_way(&self, operation: &Operation) -> Result<BTreeSet<Key>, EngineError> {
+        if !matches!(operation.verb, Verb::Restore | Verb::Redo) {
+            return Ok(BTreeSet::new());
+        }
+        let origin = self.origin(operation)?;
+        let Some(restored) = self.ended()?.restored.get(&origin) else {
+            return Ok(BTreeSet::new());
+        };
+        let keys = operation.targets.iter().map(|it| it.target.key());
+        let other = keys.filter(|key| !restored.iter().any(|it| key.is_at_or_below(it)));
+        Ok(other.cloned().collect())
+    }
+
+    /// Finds what was taken back or brought back in the end: what an undo of a redo takes back is what the redo brought.
+    fn origin(&self, operation: &Operation) -> Result<OperationId, EngineError> {
+        let (mut origin, mut older) = (operation.id, operation.undoes);
+        while let Some(id) = older {
+            origin = id;
+            older = self.engine.store.operation(id)?.and_then(|it| it.undoes);
+        }
+        Ok(origin)
+    }
+
+    fn ended(&self) -> Result<&Ended, EngineError> {
         if self.ended.get().is_none() {
             let _first = self.ended.set(self.engine.drift_ended_by()?);
         }
-        let ended = self.ended.get();
-        let keys = ended.and_then(|ended| ended.get(&origin));
-        stopped.extend(keys.into_iter().flatten().cloned());
-        Ok(stopped)
-    }
-}
-
-/// Asks one operation what differs from what it left.
-struct Asking<'a> {
-    engine: &'a Engine,
-    extent: &'a Extent<'a>,
-    standing: &'a Standing,
-    operation: &'a Operation,
-    claims: &'a RefCell<Claims>,
-    moves: &'a Moves,
-    /// Files that this operation tells all of, and newer ones parts.
-    wholes: RefCell<Vec<Key>>,
-    directories: RefCell<HashSet<PathBuf>>,
-    /// Targets of which it tells nothing.
-    stopped: BTreeSet<Key>,
-}
-
-impl Asking<'_> {
-    /// Lists the targets that it tells of, with the names that they have now.
-    fn told(&self) -> Vec<(Target, Key)> {
-        let held = self.operation.in_effect().filter(|it| it.held_by.is_none());
-        let held = held.filter(|it| !self.is_stopped(it.target.key()));
-        let told = held.filter_map(|it| {
-            let now = self.moves.key_now(it.target.key(), self.operation.lsn)?;
-            Some((it.target.clone(), now))
-        });
-        told.collect()
-    }
-
-    /// Lists what differs; none if nobody can tell.
-    fn differing(&self) -> Result<Option<Vec<Differing>>, EngineError> {
-        let told = self.told();
-        let is_over = |(_, now): &(Target, Key)| self.claims.borrow().told(now) == Told::All;
-        if told.iter().all(is_over) {
-            return Ok(Some(Vec::new()));
-        }
-        let Ok(mut effect) = self.engine.store.effect(self.operation.id) else {
-            return Ok(Some(Vec::new()));
+        let Some(ended) = self.ended.get() else {
+            unreachable!("it was set");
         };
-        // Who tells of parts of a file knows it by its old name; what is known of the whole file is compared then.
-        if told.iter().any(|(target, now)| target.key() != now) {
-            match self.engine.as_files(&effect)? {
-                Some(files) => effect = files,
-                None => return Ok(None),
-            }
-        }
-        let driver = self.engine.driver_of(&effect)?;
-        let looking = Looking {
-            wanted: &|key: &Key, aspect: Aspect| self.wanted(key, aspect),
-            now: &|path| {
-                let is_stopped = self.is_stopped(&path.clone().into());
-                let now = || self.moves.now(path, self.operation.lsn);
-                (!is_stopped).then(now).flatten()
-            },
-        };
-        Ok(Some(driver.differing(&effect, &looking)?))
-    }
-
-    /// Says what is to be compared of a name, and notes that this operation tells of it.
-    fn wanted(&self, key: &Key, aspect: Aspect) -> Compare {
-        let is_meant = self.extent.holds(key);
-        let is_above = || self.extent.below.iter().any(|it| it.is_at_or_below(key));
-        if self.is_stopped(key) || !is_meant && !is_above() {
-            return Compare::Nothing;
-        }
-        let told = self.claims.borrow().told(key);
-        let compare = self.claimed(key, aspect, told);
-        if is_meant { compare } else { Compare::Nothing }
-    }
-
-    fn claimed(&self, key: &Key, aspect: Aspect, told: Told) -> Compare {
-        match (aspect, told) {
-            (Aspect::Stranger, Told::Nothing) => self.wanted_stranger(key),
-            (Aspect::Tree, _) => self.wanted_tree(key),
-            (Aspect::Whole, Told::Nothing) => {
-                self.claims.borrow_mut().whole(key);
-                self.unless_known(key, Compare::All)
-            }
-            (Aspect::Whole, Told::Looks) => {
-                self.claims.borrow_mut().whole(key);
-                self.unless_known(key, Compare::NotLooks)
-            }
-            (Aspect::Whole, Told::Parts) => {
-                self.claims.borrow_mut().whole(key);
-                self.wholes.borrow_mut().push(key.clone());
-                Compare::Nothing
-            }
-            (Aspect::Looks, Told::Nothing | Told::Parts) => {
-                self.claims.borrow_mut().looks(key);
-                // The bytes are another operation's to tell, so its stamps are not noted here.
-                Compare::All
-            }
-            (Aspect::Stranger | Aspect::Whole | Aspect::Looks, _) => Compare::Nothing,
-        }
-    }
-
-    fn is_stopped(&self, key: &Key) -> bool {
-        !self.stopped.is_empty()
-            && (self.stopped.contains(key)
-                || key
-                    .ancestors()
-                    .iter()
-                    .any(|above| self.stopped.contains(above)))
-    }
-
-    /// A name that nobody tells of, and that is not our own.
-    fn wanted_stranger(&self, key: &Key) -> Compare {
-        let is_ours = key.file().is_some_and(|path| {
-            let store = &self.engine.store;
-            store.is_ours(path) || store.is_above_ours(path)
-        });
-        if is_ours || self.standing.ignored_by(key).is_some() {
-            Compare::Nothing
-        } else {
-            Compare::All
-        }
-    }
-
-    /// A directory that came as one: once somebody wrote in it, nobody knows any more what belongs there.
-    fn wanted_tree(&self, key: &Key) -> Compare {
-        let newer = self.engine.store.operations(&Filter {
-            at: Some(key.clone()),
-            after: Some(self.operation.lsn),
-            limit: Some(1),
-            ..Filter::default()
-        });
-        match newer {
-            Ok(newer) if newer.is_empty() => Compare::All,
-            _ => Compare::Nothing,
-        }
-    }
-
-    /// Leaves out what has the stamps that it had when it was found to be as recorded.
-    fn unless_known(&self, key: &Key, compare: Compare) -> Compare {
-        let Some(path) = key.file() else {
-            return compare;
-        };
-        if self.extent.with_directories
-            && let Some(parent) = path.as_path().parent()
-        {
-            let mut directories = self.directories.borrow_mut();
-            if !directories.contains(parent) {
-                directories.insert(parent.to_owned());
-            }
-        }
-        let Some(index) = self.extent.index.filter(|_| key.parts().is_empty()) else {
-            return compare;
-        };
-        if index.borrow_mut().is_known(path, self.operation.id) {
-            Compare::Nothing
-        } else {
-            compare
-        }
+        Ok(ended)
     }
 }
 
@@ -492,6 +412,12 @@ fn with_file_gone(it: Differing) -> Differing {
     }
 }
 
+/// Tells whether a file has other names.
+fn has_other_names(path: &TargetPath) -> bool {
+    let found = path.as_path().symlink_metadata();
+    found.is_ok_and(|found| found.is_file() && found.nlink() > 1)
+}
+
 /// Gives what a key is a part of.
 fn whole_of(key: &Key) -> Key {
     if let Some(file) = key.file() {
@@ -500,6 +426,11 @@ fn whole_of(key: &Key) -> Key {
     let names: Vec<&str> = key.names().iter().map(String::as_str).collect();
     let whole = key.space().map(|space| Key::in_space(space, &names));
     whole.and_then(Result::ok).unwrap_or_else(|| key.clone())
+}
+
+/// Tells whether it may have put one directory in the place of another, and tells so only by the names in them.
+const fn may_replace(verb: Verb) -> bool {
+    matches!(verb, Verb::Run | Verb::Undo | Verb::Redo | Verb::Recover)
 }
 
 /// Tells whether it is known what an operation left.

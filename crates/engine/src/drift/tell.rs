@@ -1,7 +1,9 @@
 //! From what differs to what is told: one drift for one target, or for a directory in which much differs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::UNIX_EPOCH;
 
+use backout_capture::witness::{Process, Witness};
 use backout_model::drift::{
     Choice, Drift, DriftKind, EXAMPLES_MAX, Expected, Found, Gathered, Member, Seen, Since, Who,
     gather, subject_of,
@@ -29,7 +31,7 @@ impl Engine {
         &self,
         swept: &Swept,
         standing: &Standing,
-        seen: Seen,
+        (seen, witness): (Seen, Option<&Witness>),
     ) -> Result<Vec<ToldDrift>, EngineError> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for it in &swept.candidates {
@@ -71,12 +73,13 @@ impl Engine {
             let Some(group) = group.filter(|group| !group.0.is_empty()) else {
                 continue;
             };
-            told.push(self.told_group(
-                group,
-                directory,
-                (swept, seen, is_asked),
-                &mut open_tasks,
-            )?);
+            let process = witness.and_then(|witness| group.seen_by(witness));
+            let mut one =
+                self.told_group(group, directory, (swept, seen, is_asked), &mut open_tasks)?;
+            if let (Who::Unknown, Some(process)) = (&one.drift.who, process) {
+                one.drift.who = process;
+            }
+            told.push(one);
         }
         Ok(told)
     }
@@ -212,6 +215,27 @@ impl Group {
     fn count(&self) -> u64 {
         let keys: BTreeSet<&Key> = self.0.iter().map(|it| it.differing.target.key()).collect();
         u64::try_from(keys.len()).unwrap_or(u64::MAX)
+    }
+
+    /// Names the process that made all of the differences of which anybody was seen, if it is one and nobody came after it.
+    fn seen_by(&self, witness: &Witness) -> Option<Who> {
+        let mut only: Option<Process> = None;
+        for it in &self.0 {
+            let path = it.differing.target.file()?;
+            let process = witness.last_at(path.as_path())?;
+            let at = process.at.duration_since(UNIX_EPOCH).ok()?;
+            let at = i64::try_from(at.as_millis()).ok()?;
+            let is_older = it.differing.changed.is_some_and(|changed| changed.0 > at);
+            let is_other = only.as_ref().is_some_and(|only| only.pid != process.pid);
+            if is_older || is_other {
+                return None;
+            }
+            only = Some(process);
+        }
+        only.map(|process| Who::Process {
+            pid: process.pid,
+            name: process.name.unwrap_or_default(),
+        })
     }
 
     fn mark(&self) -> Digest {

@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use backout_capture::witness::Witness;
 use backout_model::drift::{DriftNote, News, Seen};
 use backout_model::{Digest, Key, Lsn, OperationId, TargetPath};
 
@@ -61,6 +62,8 @@ pub struct Round {
     pub is_whole: bool,
     /// Why it has to look at everything on its interval to see all.
     pub blind: Option<String>,
+    /// Whether the kernel tells which process writes in the directories that are listened to.
+    pub sees_processes: bool,
     /// How long it took.
     pub took: Duration,
 }
@@ -84,6 +87,8 @@ pub struct Watcher<'e> {
     interval: Duration,
     index: RefCell<StatIndex>,
     hints: Hints,
+    /// Who sees which process writes, where the kernel tells.
+    witness: Option<Witness>,
     /// How far the journal was read.
     read: Lsn,
     /// Small files that are as recorded, and whose bytes are to be kept while they are.
@@ -104,6 +109,7 @@ impl<'e> Watcher<'e> {
             interval,
             index: RefCell::default(),
             hints: Hints::new(),
+            witness: Witness::new(),
             read: Lsn::default(),
             to_keep: VecDeque::new(),
             kept: 0,
@@ -197,13 +203,17 @@ impl<'e> Watcher<'e> {
             below,
             index: Some(&self.index),
             with_directories: true,
+            witness: self.witness.as_ref(),
         };
         let looked = self.engine.look_for_drift(&extent, Seen::Active);
         let (mut swept, news) = looked.inspect_err(|_| self.index.borrow_mut().forget())?;
         let directories = std::mem::take(&mut swept.directories);
         self.settle(&swept);
-        self.hints
-            .listen(own_left_out(self.engine, directories), is_whole);
+        let directories = own_left_out(self.engine, directories);
+        if let Some(witness) = &mut self.witness {
+            witness.listen(&directories, is_whole);
+        }
+        self.hints.listen(directories, is_whole);
         let took = began.elapsed();
         self.rest_until = Instant::now() + took.saturating_mul(SHARE - 1);
         Ok(Round {
@@ -214,6 +224,7 @@ impl<'e> Watcher<'e> {
             directories: self.hints.len(),
             is_whole,
             blind: self.hints.blind().map(ToOwned::to_owned),
+            sees_processes: self.witness.as_ref().is_some_and(|it| it.directories() > 0),
             took,
         })
     }

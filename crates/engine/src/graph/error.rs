@@ -6,15 +6,22 @@ use std::path::PathBuf;
 use backout_model::{Digest, Lsn};
 use backout_mplp::Refusal;
 
+use crate::StageView;
+
 /// Says what is in the way.
 #[derive(Debug, thiserror::Error)]
 pub enum GraphError {
     /// What was given is no document of a graph.
     #[error("the graph's file cannot be read")]
     Unreadable(#[source] serde_json::Error),
-    /// The update was refused. Nothing was changed.
-    #[error("the graph was not updated: {0}")]
-    Refused(Box<Refusal>),
+    /// The update was refused. Nothing of it was done.
+    #[error("the graph was not updated: {refusal}")]
+    Refused {
+        /// Why.
+        refusal: Box<Refusal>,
+        /// The stage that failed for it, as `backout.toml` wants it.
+        followed: Option<Box<StageView>>,
+    },
     /// What was brought back is not what was there.
     #[error("the graph is not what it was after record {place}")]
     NotAsThen {
@@ -50,4 +57,14 @@ pub enum GraphError {
         #[source]
         source: io::Error,
     },
+}
+
+impl GraphError {
+    /// Says that an update was refused, and that nothing followed.
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        Self::Refused {
+            refusal: Box::new(refusal),
+            followed: None,
+        }
+    }
 }

@@ -120,7 +120,10 @@ impl Engine {
             GraphCommand::Check {
                 objects: Some(objects),
             } => Ok(Reply::GraphChecked(Box::new(checked(&objects)))),
-            GraphCommand::Restore { to, is_dry_run } => self.restore_graph(&to, is_dry_run),
+            GraphCommand::Restore { to, is_dry_run } => {
+                let updated = self.graph_back_to(&to, is_dry_run)?;
+                Ok(Reply::GraphUpdated(Box::new(updated)))
+            }
         }
     }
 
@@ -194,7 +197,7 @@ impl Engine {
         changes: impl FnOnce(&Graph) -> Result<Vec<Change>, Refusal>,
         is_dry_run: bool,
     ) -> Result<Reply, EngineError> {
-        let _lease = self.lease_graph()?;
+        let lease = self.lease_graph()?;
         let graph = self.graph_up_to(None)?;
         let name = uuid_of("graph", &self.next_id().to_string());
         let decided = changes(&graph).and_then(|changes| graph.update(&name, changes));
@@ -205,26 +208,32 @@ impl Engine {
                     && !is_dry_run
                 {
                     self.note_graph(&refused_notes(written))?;
+                    drop(lease);
+                    let followed = self.after_broken_rule(written)?;
+                    let followed = followed.map(Box::new);
+                    let refusal = Box::new(refusal);
+                    return Err(GraphError::Refused { refusal, followed }.into());
                 }
-                return Err(GraphError::Refused(Box::new(refusal)).into());
+                return Err(GraphError::refused(refusal).into());
             }
         };
-        self.append_update(update, Vec::new(), None, is_dry_run)
+        let updated = self.append_update(update, Vec::new(), None, is_dry_run)?;
+        Ok(Reply::GraphUpdated(Box::new(updated)))
     }
 
-    fn restore_graph(&self, to: &GraphPlace, is_dry_run: bool) -> Result<Reply, EngineError> {
+    /// Makes the graph what it was at a place, as new versions.
+    pub(crate) fn graph_back_to(
+        &self,
+        to: &GraphPlace,
+        is_dry_run: bool,
+    ) -> Result<GraphUpdated, EngineError> {
         let place = self.lsn_of(to)?;
         let _lease = self.lease_graph()?;
         let (now, then) = (self.graph_up_to(None)?, self.graph_up_to(Some(place))?);
-        let restored = now
-            .restored_to(&then, place)
-            .map_err(|refusal| GraphError::Refused(Box::new(refusal)))?;
+        let restored = now.restored_to(&then, place).map_err(GraphError::refused)?;
         let (kept, wanted) = (restored.kept, then.digest_of_state());
-        let reply = self.append_update(restored.update, kept, Some(place), is_dry_run)?;
-        if let Reply::GraphUpdated(updated) = &reply
-            && !is_dry_run
-            && updated.kept.is_empty()
-        {
+        let updated = self.append_update(restored.update, kept, Some(place), is_dry_run)?;
+        if !is_dry_run && updated.kept.is_empty() {
             // A second look: what is in the journal is what was there.
             let found = self.graph_up_to(None)?.digest_of_state();
             if found != wanted {
@@ -236,7 +245,7 @@ impl Engine {
                 .into());
             }
         }
-        Ok(reply)
+        Ok(updated)
     }
 
     fn append_update(
@@ -245,14 +254,14 @@ impl Engine {
         kept: Vec<String>,
         restored: Option<Lsn>,
         is_dry_run: bool,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<GraphUpdated, EngineError> {
         let lsn = if is_dry_run {
             None
         } else {
             self.note_graph(&update.notes)?
         };
         let notes = u64::try_from(update.notes.len()).unwrap_or(u64::MAX);
-        Ok(Reply::GraphUpdated(Box::new(GraphUpdated {
+        Ok(GraphUpdated {
             graph_id: update.after.id().map(str::to_owned),
             lsn,
             before: lsn.map(|lsn| Lsn(lsn.0.saturating_sub(notes))),
@@ -261,7 +270,7 @@ impl Engine {
             restored,
             digest: update.after.digest(),
             is_dry_run,
-        })))
+        })
     }
 
     /// Appends notes in one entry, and gives the place of the last; none if there are none.

@@ -1,7 +1,9 @@
 //! What an undo or a redo would do, and what it did.
 
 use backout_model::ports::Guarantee;
-use backout_model::{Chosen, LeftAlone, OperationId, Strategy, Target, TargetOutcome, Tried};
+use backout_model::{
+    Chosen, LeftAlone, OperationId, OutcomeKind, Strategy, Target, TargetOutcome, Tried,
+};
 use serde::{Deserialize, Serialize};
 
 use super::PlanDiff;
@@ -280,6 +282,12 @@ impl UndoReport {
                 step.gone = gone.map(|it| it.target.clone()).collect();
             }
         }
+    }
+
+    /// Lists the targets that others had changed, and that came back over that.
+    pub(crate) fn overwritten(&self) -> impl Iterator<Item = &TargetOutcome> {
+        let outcomes = self.steps.iter().flat_map(|step| &step.outcomes);
+        outcomes.filter(|it| matches!(it.kind, OutcomeKind::Overwritten { .. }))
     }
 
     /// Tells whether everything came back.

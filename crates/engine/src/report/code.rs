@@ -159,7 +159,7 @@ const fn rollout(error: &RolloutError) -> ErrorCode {
 fn graph(error: &GraphError) -> ErrorCode {
     match error {
         GraphError::Unreadable(_) => ErrorCode::Usage,
-        GraphError::Refused(refusal) => match &**refusal {
+        GraphError::Refused { refusal, .. } => match &**refusal {
             Refusal::Conflict { .. } | Refusal::Unsaid { .. } => ErrorCode::GraphConflict,
             Refusal::Violated(_) => ErrorCode::InvariantViolated,
             Refusal::Unknown { .. } | Refusal::IsStep { .. } => ErrorCode::UnknownNode,

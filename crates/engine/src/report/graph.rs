@@ -3,7 +3,7 @@
 use backout_mplp::Refusal;
 
 use super::{Call, Report};
-use crate::GraphError;
+use crate::{GraphError, StageStanding, StageView};
 
 /// How many mistakes are told.
 const TOLD_MAX: usize = 8;
@@ -17,7 +17,13 @@ pub(super) fn report(error: &GraphError) -> Report {
                 "see what such a file looks like with {}",
                 [Call::of("graph export")],
             ),
-        GraphError::Refused(refusal) => refused(refusal),
+        GraphError::Refused { refusal, followed } => {
+            let report = refused(refusal);
+            match followed {
+                Some(stage) => with_stage(report, stage),
+                None => report,
+            }
+        }
         GraphError::NotAsThen { place, .. } => {
             Report::broken(format!("the graph is not what it was after record {place}"))
                 .because("what was noted and what was there have other digests")
@@ -51,6 +57,29 @@ pub(super) fn report(error: &GraphError) -> Report {
                 .because(source)
                 .next(next)
         }
+    }
+}
+
+/// Says what became of the stage that failed for it.
+fn with_stage(report: Report, stage: &StageView) -> Report {
+    let name = &stage.stage;
+    let report = match stage.standing {
+        StageStanding::RolledBack => report.because(format!(
+            "`backout.toml` says that this is a rollback: the stage {name} was taken back, {} operations and {} targets",
+            stage.reverted.len(),
+            stage.targets
+        )),
+        StageStanding::Waits => report.because(format!(
+            "`backout.toml` says that somebody decides: the stage {name} waits"
+        )),
+        StageStanding::Open | StageStanding::Done | StageStanding::Kept => report,
+    };
+    match stage.act {
+        Some(act) => report.next_call(
+            "bring the stage's work back with {}",
+            [Call::of("redo").operations(&[act])],
+        ),
+        None => report.next_call("see the stages with {}", [Call::of("stage list")]),
     }
 }
 

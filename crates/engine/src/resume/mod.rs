@@ -15,6 +15,8 @@ mod mark;
 mod redact;
 mod view;
 
+use std::time::{Duration, Instant};
+
 use backout_crashpoint::crash_point;
 use backout_model::ports::OnConflict;
 use backout_model::{
@@ -32,6 +34,12 @@ pub use error::ResumeError;
 pub use mark::{MarkRequest, Marked, NotDue};
 pub use redact::redacted;
 pub use view::{InTheWay, Resumed, Reverted, RevertedWhy, SkippedCheckpoint, Stays, StaysWhy};
+
+/// How long to wait for processes that are about to end.
+const DYING_MAX: Duration = Duration::from_secs(5);
+
+/// How long to wait between two looks at them.
+const DYING_PAUSE: Duration = Duration::from_millis(20);
 
 /// From where to go on, and how.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -69,6 +77,9 @@ impl Engine {
         let checkpoint = choice.checkpoint;
         self.refuse_a_living(&checkpoint, what.takeover)?;
         let point = point_of(&checkpoint);
+        if !what.is_dry_run {
+            self.wait_for_the_dying(&scope, &point)?;
+        }
         let since = self.since(&scope, &point)?;
         self.refuse_unsettled(&scope, &since, what.is_dry_run)?;
         let action = if let Some(action) = what.in_flight {
@@ -146,6 +157,7 @@ impl Engine {
             report => report?,
         };
         resumed.act = report.act;
+        resumed.overwritten = report.overwritten().cloned().collect();
         for step in report.steps {
             let reverted = self.reverted(scope, step.id, step.summary)?;
             resumed.reverted.push(reverted);
@@ -279,6 +291,23 @@ impl Engine {
                 }
                 _ => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Waits a moment for what is at work: whoever killed an agent and starts it again at once comes upon processes that are about to end.
+    fn wait_for_the_dying(&self, scope: &Scope, point: &ResumePoint) -> Result<(), EngineError> {
+        let began = Instant::now();
+        while began.elapsed() < DYING_MAX {
+            let at_work = self.since(scope, point)?.into_iter().any(|it| {
+                let is_own = Some(it.id) == self.context.within;
+                it.status == Status::Armed && !is_own && self.store.is_alive(&it.owner)
+            });
+            if !at_work {
+                return Ok(());
+            }
+            std::thread::sleep(DYING_PAUSE);
+            self.recover_the_dead()?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use backout_model::{
     AgentId, BadCheckpoint, Checkpoint, CheckpointName, LeftAlone, Lsn, OperationId, Target,
-    TaskId, TriggerAction,
+    TargetOutcome, TaskId, TriggerAction,
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,9 @@ pub struct Resumed {
     /// The undo that took it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<OperationId>,
+    /// What others had changed and that overwrote; a redo of `act` brings it back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overwritten: Vec<TargetOutcome>,
     /// What was done since and stays.
     pub stays: Vec<Stays>,
     /// What stood at the checkpoint and was undone since.
@@ -84,6 +87,7 @@ impl Resumed {
             waits: false,
             reverted: Vec::new(),
             act: None,
+            overwritten: Vec::new(),
             stays: Vec::new(),
             undone_since: Vec::new(),
             differs: Vec::new(),

@@ -2,18 +2,21 @@
 //!
 //! - A snapshot is the place in the journal and the digest of the project's graph there; what was done in the stage is found from the place.
 //! - What becomes of a stage that fails is said by whoever ends it, else by whoever began it, else by `backout.toml`.
+//! - A stage that is rolled back takes its changes of the graph along (`graph.rs`), and a broken rule of the graph can make one fail (`broken_rule.rs`).
 //! - A rollback is an undo under the guard, with a trigger. Afterwards the stage is looked at a second time: nothing of it may be in
 //!   effect any more, and each target must be as it was. What is not so is told.
 //! - The rollback and its end are in the journal; nothing is taken out of it.
 
+mod broken_rule;
 mod error;
+mod graph;
 mod view;
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{
-    CheckpointName, Digest, Event, Lsn, Note, NoteFilter, OutcomeKind, Source, Target,
-    TargetOutcome, Timestamp, Topic, Trigger, TriggerAction, TriggerKind,
+    CheckpointName, Event, Lsn, Note, NoteFilter, OutcomeKind, Source, Target, TargetOutcome,
+    Timestamp, Topic, Trigger, TriggerAction, TriggerKind,
 };
 use backout_storage::Filter;
 use serde::{Deserialize, Serialize};
@@ -22,7 +25,7 @@ use crate::resume::{MarkRequest, is_nothing};
 use crate::{Engine, EngineError, Reply, UndoOptions, UndoReport, UndoWhat};
 
 pub use error::StageError;
-pub use view::{StageStanding, StageView};
+pub use view::{GraphLeft, StageStanding, StageView};
 
 /// What to do with stages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -84,7 +87,7 @@ impl Engine {
                 if end.is_dry_run {
                     let view = self.open_stage(&name)?;
                     self.check_open(view.task.as_ref())?;
-                    let options = self.stage_options(&view, &end);
+                    let options = stage_options(&view, &end, self.asker());
                     return self
                         .preview_rollback(&back(&view), &options)
                         .map(Reply::Plan);
@@ -132,7 +135,10 @@ impl Engine {
             reverted: Vec::new(),
             targets: 0,
             not_as_before: Vec::new(),
+            overwritten: Vec::new(),
             is_graph_restored: None,
+            graph_before: None,
+            graph_left: None,
         };
         crash_point("stage.before");
         self.note_stage(&mut view)?;
@@ -152,9 +158,19 @@ impl Engine {
 
     /// Ends a stage that failed.
     fn fail_stage(&self, name: &CheckpointName, end: &StageEnd) -> Result<StageView, EngineError> {
+        self.fail_stage_by(name, end, self.asker())
+    }
+
+    /// The same, by the word of somebody or something.
+    fn fail_stage_by(
+        &self,
+        name: &CheckpointName,
+        end: &StageEnd,
+        source: Source,
+    ) -> Result<StageView, EngineError> {
         let mut view = self.open_stage(name)?;
         self.recover_the_dead()?;
-        let mut options = self.stage_options(&view, end);
+        let mut options = stage_options(&view, end, source);
         if end.own_only {
             self.narrow_to_own(&back(&view), &mut options)?;
         }
@@ -174,6 +190,8 @@ impl Engine {
                 };
                 crash_point("stage.reverted");
                 self.look_at_it_again(&mut view, report)?;
+                self.bring_graph_back(&mut view, end.on_conflict)?;
+                crash_point("stage.graph-back");
                 view.standing = StageStanding::RolledBack;
             }
         }
@@ -194,6 +212,7 @@ impl Engine {
         report: UndoReport,
     ) -> Result<(), EngineError> {
         view.act = report.act;
+        view.overwritten = report.overwritten().cloned().collect();
         for step in report.steps {
             view.reverted.push(step.id);
             view.targets += step.outcomes.len();
@@ -212,28 +231,15 @@ impl Engine {
                 }
             }
         }
-        if let Some(then) = &view.graph {
-            view.is_graph_restored = Some(self.graph_digest()?.as_ref() == Some(then));
-        }
         Ok(())
     }
 
-    fn stage_options(&self, view: &StageView, end: &StageEnd) -> UndoOptions {
-        let source = match &self.context.agent {
+    fn asker(&self) -> Source {
+        match &self.context.agent {
             Some(agent) => Source::Agent {
                 agent: agent.clone(),
             },
             None => Source::Person,
-        };
-        let why = match &end.why {
-            Some(why) => format!("the stage {} failed: {why}", view.stage),
-            None => format!("the stage {} failed", view.stage),
-        };
-        UndoOptions {
-            on_conflict: end.on_conflict,
-            others: end.others,
-            trigger: Some(Trigger::new(end.trigger, source).because(why)),
-            ..UndoOptions::default()
         }
     }
 
@@ -336,12 +342,18 @@ impl Engine {
         view.at = self.now();
         Ok(())
     }
+}
 
-    /// Gives the digest of the project's graph as it stands, without versions and without what happened; none if there is no graph.
-    fn graph_digest(&self) -> Result<Option<Digest>, EngineError> {
-        let graph = self.graph(None)?;
-        let is_empty = graph.objects().next().is_none();
-        Ok((!is_empty).then(|| graph.digest_of_state()))
+fn stage_options(view: &StageView, end: &StageEnd, source: Source) -> UndoOptions {
+    let why = match &end.why {
+        Some(why) => format!("the stage {} failed: {why}", view.stage),
+        None => format!("the stage {} failed", view.stage),
+    };
+    UndoOptions {
+        on_conflict: end.on_conflict,
+        others: end.others,
+        trigger: Some(Trigger::new(end.trigger, source).because(why)),
+        ..UndoOptions::default()
     }
 }
 

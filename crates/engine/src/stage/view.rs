@@ -1,5 +1,7 @@
 //! A stage as it stands: what the journal keeps of it, and what every surface shows.
 
+use std::fmt;
+
 use backout_model::{
     AgentId, CheckpointName, Digest, Lsn, OperationId, TargetOutcome, TaskId, Timestamp, Trigger,
     TriggerAction,
@@ -85,9 +87,52 @@ pub struct StageView {
     /// Targets that a second look did not find as they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_as_before: Vec<TargetOutcome>,
-    /// Whether the project's graph is as it was; none if there was none.
+    /// What others had changed and the rollback overwrote; a redo of `act` brings it back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overwritten: Vec<TargetOutcome>,
+    /// Whether the project's graph is as it was, by digest; none if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_graph_restored: Option<bool>,
+    /// The place in the journal from which the graph as it was before the rollback can be brought back, if that changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_before: Option<Lsn>,
+    /// Why the project's graph is not as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_left: Option<GraphLeft>,
+}
+
+/// Why the project's graph stays as it is although its stage was rolled back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum GraphLeft {
+    /// Others changed it since, and nobody said that their work may go.
+    Others {
+        /// A node that they changed.
+        node: String,
+    },
+    /// Nodes that were not there then are named by a trace, a confirmation or a dialog, and those stay.
+    Told {
+        /// The nodes.
+        nodes: Vec<String>,
+    },
+    /// The journal does not reach back to its snapshot, or tells another state there.
+    Unknown {
+        /// What is wrong.
+        how: String,
+    },
+}
+
+impl fmt::Display for GraphLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Others { node } => write!(f, "others changed {node} in it since"),
+            Self::Told { nodes } => {
+                let nodes = nodes.join(", ");
+                write!(f, "what happened since tells of {nodes}, which stays")
+            }
+            Self::Unknown { how } => f.write_str(how),
+        }
+    }
 }
 
 impl StageView {

@@ -176,7 +176,7 @@ const TRIGGERS: &[Key] = &[
     key(
         "policy-violation",
         Kind::Word(ACTIONS),
-        "A rule was broken, or an invariant of high severity; \"rollback\" unless you say otherwise.",
+        "A rule was broken; \"rollback\" unless you say otherwise. If you say so here, an invariant of severity high that an update of the graph breaks does it, too.",
     ),
     key(
         "manual-abort",

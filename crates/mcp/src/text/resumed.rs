@@ -62,6 +62,15 @@ fn fate(text: &mut String, it: &Resumed) {
         format!("{id} ({}) {word}: {why}", it.summary)
     });
     notes(text, reverted);
+    let act = it.act.map(backout_model::OperationId::short);
+    let over = it.overwritten.iter().map(|it| {
+        let act = act.as_deref().unwrap_or_default();
+        format!(
+            "`{}` was changed by others; a redo of {act} brings that back",
+            it.target.key()
+        )
+    });
+    notes(text, over);
     let stays = it.stays.iter().map(|it| {
         let (id, why) = (it.id.short(), it.why.as_words());
         format!("{id} ({}) stays: {why}", it.summary)

@@ -196,11 +196,11 @@ pub enum Who {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentId>,
     },
-    /// A process that was seen to have it open for writing.
+    /// The last process that a watch saw change it.
     Process {
         /// Its number.
         pid: u32,
-        /// What it is called.
+        /// What it is called; empty if it had ended when that was asked.
         name: String,
     },
 }

@@ -1,6 +1,6 @@
 //! What to note after a look: what is new or another one now, and what is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Drift, DriftNote, HowResolved, Resolved, subject_of};
 use crate::{Digest, Key, Lsn, OperationId, Target};
@@ -38,6 +38,10 @@ pub fn reconcile(
         .filter(|drift| drift.count > 1)
         .map(|drift| drift.target.key().clone())
         .collect();
+    let told: BTreeSet<String> = found.iter().map(|it| subject_of(&it.target)).collect();
+    let stays = |subject: &str, known: &OpenDrift| {
+        told.contains(subject) || !is_looked_at(&known.drift.target)
+    };
     for mut drift in found {
         let subject = subject_of(&drift.target);
         still.insert(subject.clone(), drift.found.mark);
@@ -49,7 +53,7 @@ pub fn reconcile(
                 drift.since.seen = known.drift.since.seen;
             }
             // It is told with its directory, and whoever looks at all of that tells it anew.
-            None if is_covered(open, &drift) => continue,
+            None if is_covered(open, &drift, &stays) => continue,
             Some(_) | None => {}
         }
         news.push(News {
@@ -83,12 +87,18 @@ pub fn reconcile(
     news
 }
 
-/// Tells whether a directory that is open as one drift holds it.
-fn is_covered(open: &BTreeMap<String, OpenDrift>, drift: &Drift) -> bool {
-    let is_home = |known: &OpenDrift| {
-        known.drift.count > 1 && drift.target.key().is_at_or_below(known.drift.target.key())
+/// Tells whether a directory that is open as one drift, and stays so, holds it.
+fn is_covered(
+    open: &BTreeMap<String, OpenDrift>,
+    drift: &Drift,
+    stays: &dyn Fn(&str, &OpenDrift) -> bool,
+) -> bool {
+    let is_home = |(subject, known): (&String, &OpenDrift)| {
+        known.drift.count > 1
+            && drift.target.key().is_at_or_below(known.drift.target.key())
+            && stays(subject, known)
     };
-    drift.count == 1 && open.values().any(is_home)
+    drift.count == 1 && open.iter().any(is_home)
 }
 
 #[cfg(test)]

@@ -103,3 +103,12 @@ fn a_directory_takes_in_what_was_told_by_itself_and_covers_it() {
     let narrow = reconcile(&known, vec![drift("/w/a", "x")], &|_| false, &|_, _| None);
     assert!(narrow.is_empty(), "it is told with its directory");
 }
+
+#[test]
+fn what_is_left_of_a_directory_that_is_over_is_told_by_itself() {
+    let known = open(vec![several("/w", "z", 9)]);
+    assert_eq!(
+        looked(&known, vec![drift("/w/a", "x")]),
+        ["/w/a detected", "/w went-away"]
+    );
+}

@@ -13,6 +13,8 @@ pub enum Aspect {
     Looks,
     /// What is in a directory, as one: nobody has a list.
     Tree,
+    /// Which directory it is, whatever is in it.
+    Which,
     /// That it is not there: it lies in a directory that the effect made, and is not the effect's.
     Stranger,
 }
@@ -35,6 +37,9 @@ pub struct Looking<'l> {
     pub wanted: &'l dyn Fn(&Key, Aspect) -> Compare,
     /// Gives the name that a path has now: a directory that holds it may have been moved since. None if nothing is left of it.
     pub now: &'l dyn Fn(&TargetPath) -> Option<TargetPath>,
+    /// Says what is to be compared of a file of several names, by its device and number: a newer effect may have told of it by another
+    /// name.
+    pub by_number: &'l dyn Fn((u64, u64), Aspect) -> Compare,
 }
 
 impl Looking<'_> {

@@ -379,10 +379,18 @@ impl Store {
 
     /// Finds a checkpoint.
     pub fn checkpoint(&self, name: &CheckpointName) -> Result<Option<Checkpoint>, StorageError> {
-        Ok(self
-            .checkpoints()?
-            .into_iter()
-            .find(|checkpoint| checkpoint.name == *name))
+        self.read(|transaction| {
+            let named = |error| self.named(error);
+            let mut statement = transaction
+                .prepare_cached("SELECT body FROM checkpoint WHERE name = ?1")
+                .map_err(named)?;
+            let body = statement
+                .query_row([name.as_str()], |row| row.get::<_, String>(0))
+                .optional()
+                .map_err(named)?;
+            body.map(|body| from_json("a checkpoint", &body))
+                .transpose()
+        })
     }
 
     /// Lists checkpoints, newest first.

@@ -3,6 +3,7 @@
 mod evidence;
 mod past;
 mod seed_001;
+mod stages;
 mod state;
 
 use std::io::Write as _;

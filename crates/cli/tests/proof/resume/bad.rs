@@ -388,3 +388,15 @@ fn secrets_of_a_state_are_kept_and_not_shown() {
     let told = resumed(&world);
     assert_eq!(told["checkpoint"]["state"]["api_key"], "sk-1234567890");
 }
+
+#[test]
+fn a_checkpoint_is_found_by_its_name_whatever_others_hold() {
+    let world = World::new();
+    world.ok(&["checkpoint", "one"]);
+    world.ok(&["checkpoint", "two"]);
+    let journal = rusqlite::Connection::open(world.state().join("journal.sqlite")).unwrap();
+    let torn = "UPDATE checkpoint SET body = '{' WHERE name = 'one'";
+    assert_eq!(journal.execute(torn, []).unwrap(), 1);
+    drop(journal);
+    world.ok(&["checkpoint", "three"]);
+}

@@ -141,9 +141,12 @@ fn a_conflict_names_the_words_that_go_on_all_the_same() {
             "keep what was in flight with `backout resume t --keep`",
         ],
     );
-    world.ok(&["resume", "t", "--force"]);
+    let told = world.ok(&["resume", "t", "--force"]);
     assert!(!world.path("after").exists());
-    world.ok(&["redo"]);
+    let over = "over:     `after` was changed by others; `backout redo ";
+    has(&told, &[over]);
+    let act = told.split("`backout redo ").nth(1).unwrap();
+    world.ok(&["redo", act.split('`').next().unwrap()]);
     assert_eq!(world.read("after"), "2 and more");
 }
 
@@ -220,8 +223,12 @@ fn what_a_stage_advises_works() {
         &refused,
         &["`backout stage end k --failed --task t --force`"],
     );
-    world.ok(&[&end[..], &["--rollback", "--force"]].concat());
+    let told = world.ok(&[&end[..], &["--rollback", "--force"]].concat());
     assert!(!world.path("f").exists());
+    has(&told, &["`f` was changed by others; `backout redo "]);
+    let act = told.split("`backout redo ").nth(1).unwrap();
+    world.ok(&["redo", act.split('`').next().unwrap()]);
+    assert_eq!(world.read("f"), "1 and more");
 }
 
 #[test]
@@ -256,4 +263,30 @@ fn a_secret_variable_is_named_and_not_kept() {
     );
     let told = world.ok(&["--json", "resume", "t"]);
     assert!(!told.contains("supersecret"), "{told}");
+}
+
+#[test]
+fn a_resume_waits_for_a_command_that_is_about_to_end() {
+    let world = marked();
+    let made = std::process::Command::new("mkfifo")
+        .arg(world.path("gate"))
+        .status();
+    assert!(made.unwrap().success());
+    let line = "echo begun > begun; read word < gate";
+    let words = [&MINE[..], &["run", "--", "sh", "-c", line]].concat();
+    let mut command = world.command(&words).spawn().unwrap();
+    while !world.path("begun").exists() {
+        std::thread::yield_now();
+    }
+    let resumed = world.command(&["resume", "t"]);
+    let resumed = std::thread::spawn(move || {
+        let mut resumed = resumed;
+        resumed.output().unwrap()
+    });
+    fs::write(world.path("gate"), "go\n").unwrap();
+    assert!(command.wait().unwrap().success());
+    let output = resumed.join().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(!world.path("begun").exists(), "it was in flight");
+    world.check_store();
 }

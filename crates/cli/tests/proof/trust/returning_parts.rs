@@ -307,6 +307,32 @@ fn the_undo_of_a_moved_directory_notes_what_was_written_in_it() {
 }
 
 #[test]
+fn the_undo_of_a_command_that_moved_a_directory_notes_what_was_written_in_it() {
+    let world = World::new();
+    world.file("d/a", "a\n");
+    world.file("d/s/b", "b\n");
+    world.ok(&["run", "--", "mv", "d", "e"]);
+    let whole = world.ok(&["undo"]);
+    assert!(!whole.contains("after the move"), "{whole}");
+    let again = world.ok(&["redo"]);
+    assert!(!again.contains("after the move"), "{again}");
+    world.ok(&["undo"]);
+    world.ok(&["run", "--", "sh", "-c", "mv d e; touch -d 2001-01-01 ."]);
+    world.ok(&["write", "e/s/b", "--text", "ours\n"]);
+    let whole = world.ok(&["undo", "@-1"]);
+    assert!(!whole.contains("after the move"), "{whole}");
+    world.ok(&["run", "--", "mv", "d", "e"]);
+    world.file("e/a", "a person's\n");
+    let undone = world.ok(&["undo"]);
+    assert!(
+        undone.contains("what is in `d` was changed after the move, at `a`, and stays so"),
+        "{undone}"
+    );
+    assert_eq!(world.read("d/a"), "a person's\n");
+    world.check_store();
+}
+
+#[test]
 fn what_was_written_in_a_directory_that_was_moved_away_later_goes_after_the_move() {
     let world = World::new();
     for directory in ["d", "k"] {

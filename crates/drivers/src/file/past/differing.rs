@@ -60,7 +60,11 @@ pub(crate) fn differing(
         let mut found = Vec::new();
         if !is_only_listed {
             let believed = identities.get(path).copied();
-            found.extend(compared((change, &at), &current, believed, compare)?);
+            let compare = by_number(&current, believed, looking, (aspect, compare));
+            if compare != Compare::Nothing {
+                let told = compared((change, &at), &current, believed, (looking, compare))?;
+                found.extend(told);
+            }
         }
         let is_right = found.is_empty();
         if is_right && is_listed {
@@ -159,11 +163,31 @@ pub(crate) fn left_inode(
     Ok(identities(&recipe, &completion).get(path).copied().copied())
 }
 
+/// Leaves out what a newer effect told of a file by another of its names, if it is still the file that this effect left.
+fn by_number(
+    current: &Current,
+    left: Option<&Identity>,
+    looking: &Looking<'_>,
+    (aspect, compare): (Aspect, Compare),
+) -> Compare {
+    let number = |it: &Identity| (it.dev, it.ino);
+    let shared = current.node.as_ref().filter(|node| node.is_shared);
+    let own = shared.map(|node| number(&node.identity));
+    let Some(own) = own.filter(|own| left.map(number) == Some(*own)) else {
+        return compare;
+    };
+    match (compare, (looking.by_number)(own, aspect)) {
+        (Compare::Nothing, _) | (_, Compare::Nothing) => Compare::Nothing,
+        (Compare::NotLooks, _) | (_, Compare::NotLooks) => Compare::NotLooks,
+        (Compare::All, Compare::All) => Compare::All,
+    }
+}
+
 fn compared(
     (change, path): (&FileChange, &TargetPath),
     current: &Current,
     believed: Option<&Identity>,
-    compare: Compare,
+    (looking, compare): (&Looking<'_>, Compare),
 ) -> Result<Option<Differing>, FileError> {
     let (place, node, after) = match (&current.place, &current.node, &change.after) {
         (Some(place), Some(node), Some(after)) => (place, node, after),
@@ -200,7 +224,11 @@ fn compared(
     if is_second_name(after, node)? {
         return Ok(None);
     }
-    if !has_its_bytes(after, place, node, believed)? {
+    let is_any = || {
+        let key = Key::from(path.clone());
+        node.kind == Kind::Directory && looking.wanted(&key, Aspect::Which) == Compare::Nothing
+    };
+    if !has_its_bytes(after, place, node, believed)? && !is_any() {
         return differs(DriftKind::Changed, &other(after, place, node)?);
     }
     if compare == Compare::NotLooks {

@@ -1,6 +1,6 @@
 //! Both sides of every name that an effect changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use backout_model::{Effect, TargetPath};
 
@@ -93,13 +93,32 @@ pub(crate) fn sides_of(
     Ok(once(changes_of(context, effect)?))
 }
 
-/// Lists every name that an effect changed, once, in order. What was in trees that went is not told.
+/// Lists every name that an effect changed, once, in order. What was in trees that went is not told, nor what went from the place of a
+/// directory that the effect moved there afterwards: what is in that belongs there.
 pub(super) fn left_by(
     context: &FileContext,
     recipe: &FileRecipe,
     completion: &FileCompletion,
 ) -> Result<Vec<FileChange>, FileError> {
-    Ok(once(changes_in(context, recipe, completion, false)?))
+    let mut changes = changes_in(context, recipe, completion, false)?;
+    let moved = changes.iter().enumerate().filter(|(_, it)| {
+        let is_directory = it.after.as_ref().is_some_and(Was::is_directory);
+        it.from.is_some() && is_directory
+    });
+    let moved: HashMap<TargetPath, usize> = moved.map(|(at, it)| (it.path.clone(), at)).collect();
+    if moved.is_empty() {
+        return Ok(once(changes));
+    }
+    let is_over = |path: &TargetPath, at: usize| {
+        let mut above = path.ancestors();
+        above.any(|above| moved.get(&above).is_some_and(|later| *later > at))
+    };
+    for (at, change) in changes.iter_mut().enumerate() {
+        change.from = change.from.take().filter(|from| !is_over(from, at));
+    }
+    let told = changes.into_iter().enumerate();
+    let told = told.filter(|(at, it)| it.after.is_some() || !is_over(&it.path, *at));
+    Ok(once(told.map(|(_, it)| it).collect()))
 }
 
 fn once(changes: Vec<FileChange>) -> Vec<FileChange> {

@@ -154,7 +154,9 @@ impl Undo<'_> {
         if kind != Kind::Directory || self.changes.iter().any(is_inside) {
             return;
         }
-        if let Some(at) = written_below(to.as_path(), identity, ENTRIES_MAX) {
+        let moved_at = to.parent().and_then(|above| self.left_at.get(&above));
+        let moved = (identity, moved_at.copied());
+        if let Some(at) = written_below(to.as_path(), moved, ENTRIES_MAX) {
             self.keeper.notes.push(format!(
                 "what is in `{from}` was changed after the move, {at}, and stays so"
             ));

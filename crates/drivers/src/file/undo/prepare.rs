@@ -52,6 +52,7 @@ pub(crate) fn prepare_undo(
         steps: Vec::new(),
         open: 0,
         whole: whole_trees(&recipe, &completion),
+        left_at: left_at(&recipe, &completion),
         returning: returning(meant.iter().copied()),
         names: meant.iter().map(|change| change.path()).collect(),
         meant,
@@ -109,6 +110,8 @@ pub(super) struct Undo<'t> {
     pub(super) open: usize,
     /// New directories of the effect that can be taken away whole.
     pub(super) whole: HashMap<TargetPath, bool>,
+    /// When the effect last changed names in a directory.
+    pub(super) left_at: HashMap<TargetPath, i128>,
     /// Files that were kept and come back, by their number.
     pub(super) returning: HashMap<u64, TargetPath>,
     /// Every name that the effect changed.
@@ -348,6 +351,15 @@ fn kept_number(image: &Image, path: &TargetPath) -> Option<(u64, TargetPath)> {
         }
         _ => None,
     }
+}
+
+/// Tells when an effect last changed names in each directory, by the directory's own time.
+fn left_at(recipe: &FileRecipe, completion: &FileCompletion) -> HashMap<TargetPath, i128> {
+    let each = std::iter::zip(&recipe.parents, &completion.parents);
+    // An undo gives directories the times that they had before.
+    let each = each.filter(|(parent, _)| parent.after.is_none());
+    let known = each.filter_map(|(parent, left)| Some((parent.path.clone(), left.as_ref()?.0)));
+    known.collect()
 }
 
 /// Finds the new directories whose entries came with them and with nothing else.

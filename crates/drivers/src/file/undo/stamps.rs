@@ -14,12 +14,17 @@ use crate::file::sys::nanoseconds;
 /// Says where a kept tree was changed after it was put away, if it was. `kept` is its top as it was seen before that. Of a
 /// tree with more entries than `entries_max` only the top is believed to tell.
 pub(super) fn changed_below(top: &Path, kept: &Identity, entries_max: usize) -> Option<String> {
-    changed_so(top, kept, entries_max, is_newer)
+    changed_so(top, (kept, None), entries_max, is_newer)
 }
 
 /// The same of a tree that was moved and is in the world: where something was written in it. An undo in it gives back the times
-/// of modification, so it says nothing of those.
-pub(super) fn written_below(top: &Path, moved: &Identity, entries_max: usize) -> Option<String> {
+/// of modification, so it says nothing of those. Who saw the top only after the move knows when that was at the latest by the directory
+/// that it was moved into.
+pub(super) fn written_below(
+    top: &Path,
+    moved: (&Identity, Option<i128>),
+    entries_max: usize,
+) -> Option<String> {
     let is_written =
         |found: &Metadata, moment| is_newer(found, moment) && modified_at(found) > moment;
     changed_so(top, moved, entries_max, is_written)
@@ -27,7 +32,7 @@ pub(super) fn written_below(top: &Path, moved: &Identity, entries_max: usize) ->
 
 fn changed_so(
     top: &Path,
-    kept: &Identity,
+    (kept, moved_at): (&Identity, Option<i128>),
     entries_max: usize,
     is_such: impl Fn(&Metadata, i128) -> bool,
 ) -> Option<String> {
@@ -35,7 +40,8 @@ fn changed_so(
     let put_away = changed_at(&found);
     // A file system that does not stamp what is renamed does not tell when that was.
     if put_away == kept.ctime {
-        return None;
+        let moved_at = moved_at?.max(put_away);
+        return newer_below(top, moved_at, entries_max, is_such);
     }
     let mtime = modified_at(&found);
     if mtime != kept.mtime && mtime == put_away {
