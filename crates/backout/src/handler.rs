@@ -134,7 +134,6 @@ impl HandledRecipe {
     }
 }
 
-/// The driver of one handler.
 #[derive(Debug)]
 pub(crate) struct HandlerDriver(pub(crate) Arc<dyn CompensationHandler>);
 

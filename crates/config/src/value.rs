@@ -203,7 +203,6 @@ fn is_date(word: &str) -> bool {
     }
 }
 
-/// The numbers of JSON.
 pub(crate) fn is_json_number(word: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let unsigned = word.strip_prefix('-').unwrap_or(word);

@@ -10,7 +10,6 @@ use crate::text;
 /// How much of the rows of a statement a model is shown.
 const ROWS_BYTES_MAX: usize = 32 * 1024;
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// As programs read it.

@@ -20,7 +20,6 @@ const ENTER: &str = "mount --bind $1 $2 && shift 2 && exec \"$@\"";
 /// The directory of the switch, where all programs look for it.
 pub(crate) const SWITCH: &str = "switch";
 
-/// One place.
 #[derive(Debug)]
 pub(crate) struct Place {
     /// Where programs look for the switch.

@@ -55,7 +55,6 @@ pub(crate) fn asked(words: &[OsString]) -> Option<Asked> {
     })
 }
 
-/// Answers.
 pub(crate) fn answer(asked: Asked) -> ExitCode {
     match asked.what {
         What::Hook => hook::main(asked.state_dir, &asked.rest),

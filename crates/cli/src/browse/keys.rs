@@ -1,6 +1,5 @@
 //! Keys, as a terminal sends them.
 
-/// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     /// A letter, or a control character.

@@ -55,7 +55,6 @@ impl ExportArgs {
     }
 }
 
-/// Exports.
 pub(crate) fn cmd_export(session: &mut Session, args: &ExportArgs) -> Result<(), Failure> {
     if let Some(directory) = &args.directory {
         if args.format != FormatArg::Mplp {

@@ -40,7 +40,6 @@ impl RecoverArgs {
     }
 }
 
-/// Recovers.
 pub(crate) fn cmd_recover(session: &mut Session, args: &RecoverArgs) -> Result<(), Failure> {
     let what = match (references(&args.keep)?, references(&args.rollback)?) {
         (keep, _) if !keep.is_empty() => RecoverWhat::ByHand {

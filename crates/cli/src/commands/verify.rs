@@ -18,7 +18,6 @@ pub(crate) struct VerifyArgs {
     evidence: Option<PathBuf>,
 }
 
-/// Verifies.
 pub(crate) fn cmd_verify(session: &mut Session, args: &VerifyArgs) -> Result<(), Failure> {
     session.run(match &args.evidence {
         Some(directory) => Command::VerifyEvidence {

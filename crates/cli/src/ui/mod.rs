@@ -122,7 +122,6 @@ impl Ui {
             .unwrap_or_default()
     }
 
-    /// Ends that.
     pub(crate) fn end_capture(&mut self) {
         self.captured = None;
     }

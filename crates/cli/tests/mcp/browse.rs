@@ -8,7 +8,6 @@ use crate::world::World;
 /// How long the screen may take to show something.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A terminal.
 struct Terminal<'w> {
     world: &'w World,
     socket: PathBuf,

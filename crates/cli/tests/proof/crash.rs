@@ -15,6 +15,9 @@ struct Workload {
     command: &'static [&'static str],
 }
 
+/// A directory and a file change places.
+const SWAPPED: &str = "mv src t; mv app.toml src; mv t app.toml";
+
 /// Does something of everything.
 const TRIED: &str = "echo 1 > app.toml; rm run.sh large.bin; mv src moved; mkdir -p a/b; echo x > a/b/c; ln one three; \
                      chmod 600 other; ln -sf app.toml dangling";
@@ -85,6 +88,8 @@ workloads! {
     run_and_compare: &[] => &["run", "--capture", "scan", "--", "sh", "-c", "echo 1 > app.toml; rm run.sh large.bin; mv src moved; mkdir -p a/b; echo x > a/b/c"];
     undo_of_a_command: &[&["run", "--", "sh", "-c", TRIED]] => &["undo"];
     redo_of_a_command: &[&["run", "--", "sh", "-c", TRIED], &["undo"]] => &["redo"];
+    undo_of_a_swap: &[&["run", "--", "sh", "-c", SWAPPED]] => &["undo"];
+    redo_of_a_swap: &[&["run", "--", "sh", "-c", SWAPPED], &["undo"]] => &["redo"];
     compaction: &[
         &["write", "app.toml", "--text", "one and more of the same text\n"],
         &["write", "app.toml", "--text", "two and more of the same text\n"],

@@ -18,7 +18,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one.
     pub(crate) fn start() -> Self {
         let directory = TempDir::with_prefix("my").unwrap();
         let copied = Command::new("cp")

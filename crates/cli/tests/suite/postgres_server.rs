@@ -19,7 +19,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one.
     pub(crate) fn start() -> Self {
         let programs = programs();
         let template = template(&programs);

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// The schema.
 #[derive(Debug)]
 pub(crate) struct Schema(Value);
 

@@ -3,8 +3,9 @@
 //!
 //! So the journal has the true order: the command's part, what others did, and what the command does after that, with what
 //! the others left as its before. Plain names are cut by themselves. Where names were moved, they hang together, and all
-//! that the command has done so far is cut. Where names share an inode nothing is; then the other write is seen as somebody
-//! else's, and an undo of the command asks before it touches that.
+//! that the command has done so far is cut. A file of several names that was written in place is cut by the name that it was
+//! written by. Where the command gave such a file other names, or took some away, nothing is; then the other write is seen as
+//! somebody else's, and an undo of the command asks before it touches that.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -180,10 +181,22 @@ impl Recorder {
                 .aliases
                 .iter()
                 .any(|(name, of)| name == path || of == path)
-            || tracker.written.contains_key(path)
+            || self.is_dressed_elsewhere(path)
             || tracker.shelved.contains_key(path)
             || tracker.unkept.contains_key(path)
             || tracker.scanned.contains_key(path)
+    }
+
+    /// Tells whether something is known of a file of several names by another name than the one that it was written by.
+    fn is_dressed_elsewhere(&self, path: &TargetPath) -> bool {
+        let Some(number) = self.tracker.written.get(path) else {
+            return false;
+        };
+        let is_it = |(name, known): (&TargetPath, &Known)| match known {
+            Known::Dressed { identity, .. } => identity.ino == *number && name != path,
+            Known::Absent | Known::Whole(_) => false,
+        };
+        self.tracker.known.iter().any(is_it)
     }
 
     /// Takes a part out, to be recorded as the operation `by`.
@@ -230,8 +243,12 @@ impl Recorder {
         let strangers = self.tracker.strangers.iter().filter(is_inside);
         part.strangers = strangers.cloned().collect();
         let mut digests: HashSet<Digest> = HashSet::new();
+        self.firsts.retain(|_, first| !paths.contains(first));
         for path in &paths {
             self.others.forget(path);
+            let number = self.tracker.written.get(path);
+            part.written
+                .extend(number.map(|number| (path.clone(), *number)));
             if let Some(known) = self.tracker.known.get(path) {
                 if let Known::Whole(image) = known {
                     digests.extend(Image::stored(image));

@@ -43,6 +43,7 @@ pub(crate) struct Cut {
     names: BTreeMap<TargetPath, Standing>,
     foreign: BTreeSet<TargetPath>,
     strangers: BTreeSet<TargetPath>,
+    written: Vec<(TargetPath, u64)>,
 }
 
 /// All that is known.
@@ -247,6 +248,7 @@ impl Tracker {
             if let Some(known) = self.known.remove(path) {
                 cut.known.push((path.clone(), known));
             }
+            cut.written.extend(self.written.remove_entry(path));
         }
     }
 
@@ -259,6 +261,7 @@ impl Tracker {
             names: take(&mut self.names),
             foreign: take(&mut self.foreign),
             strangers: take(&mut self.strangers),
+            written: Vec::new(),
         };
         self.cuts.insert(by, cut);
     }
@@ -272,6 +275,7 @@ impl Tracker {
         self.names.extend(cut.names);
         self.foreign.extend(cut.foreign);
         self.strangers.extend(cut.strangers);
+        self.written.extend(cut.written);
     }
 
     /// Tells whether a name lies in a directory that the command made.

@@ -9,7 +9,6 @@ use rusqlite::Connection;
 
 use super::name::quoted;
 
-/// A table as it is now.
 #[derive(Debug)]
 pub(super) struct TableNow {
     /// Its columns in the order of a changeset: first the rowid, if there is no primary key.

@@ -112,7 +112,6 @@ pub(crate) enum Held {
     Key,
 }
 
-/// `[[check]]`.
 #[derive(Debug)]
 pub(crate) struct Check {
     pub(crate) name: String,
@@ -125,7 +124,6 @@ pub(crate) struct Check {
     pub(crate) on_failure: Outcome,
 }
 
-/// `[[rule]]`.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: String,
@@ -171,7 +169,6 @@ pub(crate) enum Probe {
     },
 }
 
-/// `[[watch]]`.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) name: String,
@@ -185,7 +182,6 @@ pub(crate) struct Watch {
     pub(crate) time_max: Duration,
 }
 
-/// `[syntax]`.
 #[derive(Debug)]
 pub(crate) struct Syntax {
     pub(crate) skip: Patterns,
@@ -194,7 +190,6 @@ pub(crate) struct Syntax {
     pub(crate) on_failure: Outcome,
 }
 
-/// `[policy]`.
 #[derive(Debug, Default)]
 pub(crate) struct Policy {
     pub(crate) secrets: Option<Outcome>,
@@ -205,7 +200,6 @@ pub(crate) struct Policy {
     pub(crate) removed_percent_max: Option<u64>,
 }
 
-/// `[risk]`.
 #[derive(Debug)]
 pub(crate) struct Risk {
     pub(crate) low_bytes_max: u64,
@@ -218,7 +212,6 @@ pub(crate) struct Risk {
     pub(crate) medium_waits: Option<Duration>,
 }
 
-/// `[notify]`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Notify {
     pub(crate) command: Option<Program>,

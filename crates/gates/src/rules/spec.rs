@@ -51,7 +51,6 @@ pub(crate) enum Kind {
     BySeverity(&'static [Key]),
 }
 
-/// A key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,

@@ -24,7 +24,6 @@ pub(super) enum HttpRecipe {
     Answer(Box<AnswerRecipe>),
 }
 
-/// A call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CallRecipe {
     pub(super) id: OperationId,

@@ -6,7 +6,6 @@ use super::columns::Column;
 use super::connection::{Connection, name};
 use crate::rows::{RowsError, TextRow, ValueSql, quote};
 
-/// A table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TableInfo {
     /// What it is: `BASE TABLE`, `VIEW`, `SEQUENCE`, `SYSTEM VERSIONED`.

@@ -55,7 +55,6 @@ pub(super) struct Definition {
     pub(super) is_plain: bool,
 }
 
-/// A column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Column {
     pub(super) number: i32,

@@ -198,7 +198,6 @@ fn word_of(value: &Value) -> Option<String> {
     }
 }
 
-/// A key of a command.
 struct CommandKey {
     bytes: Vec<u8>,
     is_written: bool,

@@ -5,7 +5,6 @@
 
 use super::Kind;
 
-/// One statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement<'t> {
     /// Its text, without the semicolon.

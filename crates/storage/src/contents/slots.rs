@@ -34,7 +34,6 @@ pub(super) const UNMEASURED: (&str, &str) = (
     "WHERE slot.bytes IS NULL LIMIT ?1",
 );
 
-/// A row of `slot`.
 #[derive(Debug)]
 pub(crate) struct SlotRow {
     pub(crate) depot: Vec<u8>,

@@ -47,7 +47,6 @@ struct How {
     oci: Option<PathBuf>,
 }
 
-/// Exports.
 pub(super) fn export(session: &mut Session, args: ExportArgs) -> Result<(), Failure> {
     let how = match (args.how.tar, args.how.oci) {
         (Some(path), _) => SandboxExport::Tar(absolute(&path)?),

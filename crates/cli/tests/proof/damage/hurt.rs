@@ -35,7 +35,6 @@ pub(crate) enum How {
     Delete,
 }
 
-/// One damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) which: Which,

@@ -47,7 +47,6 @@ pub(crate) struct Held {
     hanging: Vec<TcpStream>,
 }
 
-/// The service.
 pub(crate) struct Service {
     held: Arc<Mutex<Held>>,
     port: u16,

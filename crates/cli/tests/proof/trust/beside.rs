@@ -387,3 +387,32 @@ fn who_writes_a_new_file_as_soon_as_the_command_made_it_is_seen() {
         world.check_store();
     }
 }
+
+#[test]
+fn what_somebody_wrote_in_a_file_of_two_names_and_the_command_wrote_over_is_kept() {
+    let world = World::new();
+    world.file("f", "0\n");
+    std::fs::hard_link(world.path("f"), world.path("l")).unwrap();
+    let running = Running::start(&world, &[], "echo 1 > f", "echo 2 > f");
+    world.file("f", "person\n");
+    let output = running.go_on(&world);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(world.read("l"), "2\n");
+    let refused = world.fails(1, &["undo"]);
+    assert!(
+        refused.contains("somebody else changed it while the command ran"),
+        "{refused}"
+    );
+    let run = newest(&world, "run");
+    world.run(&["undo", &run, "--partial"]);
+    assert_eq!(
+        (world.read("f"), world.read("l")),
+        ("person\n".into(), "person\n".into())
+    );
+    world.ok(&["undo", "--force"]);
+    assert_eq!(
+        (world.read("f"), world.read("l")),
+        ("0\n".into(), "0\n".into())
+    );
+    world.check_store();
+}

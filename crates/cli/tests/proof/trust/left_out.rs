@@ -189,3 +189,23 @@ fn the_plan_of_a_part_knows_that_its_directory_is_a_file_now() {
     assert_eq!(world.read("d"), "x\n");
     world.check_store();
 }
+
+#[test]
+fn what_lay_in_a_directory_that_is_a_file_now_does_not_hold_up_the_rest() {
+    for in_place in ["echo f > d", "mkdir dd; ln -s dd d"] {
+        let world = World::new();
+        fs::create_dir(world.path("d")).unwrap();
+        world.file("e", "0\n");
+        let line = "echo 1 > e; mkdir d/l; echo 1 > d/l/x";
+        world.ok(&["run", "--", "sh", "-c", line]);
+        fs::remove_dir_all(world.path("d")).unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", in_place]).current_dir(world.path(""));
+        assert!(shell.status().unwrap().success());
+        let planned = world.ok(&["undo", "e", "-n"]);
+        assert!(planned.contains("e  will be as before"), "{planned}");
+        world.ok(&["undo", "e"]);
+        assert_eq!(world.read("e"), "0\n");
+        world.check_store();
+    }
+}

@@ -38,7 +38,7 @@ pub(crate) fn tidy(context: &FileContext, recipe: &FileRecipe) -> Result<(), Fil
             replaced,
         } = change
         {
-            put_away(from, to, (*node, identity), replaced)?;
+            put_away(recipe, from, to, (*node, identity), replaced)?;
         }
     }
     Ok(())
@@ -89,8 +89,9 @@ fn exchanged_out(
     Ok(old.place)
 }
 
-/// Puts away what a move exchanged out.
+/// Puts away what a move exchanged out. What another change brought to that name out of its slot may look the same.
 fn put_away(
+    recipe: &FileRecipe,
     from: &TargetPath,
     to: &TargetPath,
     it: (Kind, &Identity),
@@ -99,6 +100,12 @@ fn put_away(
     let Some(place) = &exchanged_out(from, to, it, replaced)? else {
         return Ok(());
     };
+    let there = place.node()?.map(|node| node.identity.ino);
+    let brought = recipe.changes.iter().filter(|it| it.path() == from);
+    let mut brought = brought.flat_map(Change::images).filter_map(kept);
+    if brought.any(|(_, _, identity)| there == Some(identity.ino)) {
+        return Ok(());
+    }
     match replaced.slot() {
         Some(slot) => match open(Dir::of(&slot.path()))? {
             Some(home) if home.node()?.is_none() => {

@@ -202,7 +202,12 @@ impl Undo<'_> {
                     let is_closed = place.node()?.is_some_and(|node| is_closed(&node));
                     !is_closed && self.keeper.can_park(&place.dir)?
                 }
-                Err(FileError::NotFound { .. }) => false,
+                // Nothing of it is there.
+                Err(
+                    FileError::NotFound { .. }
+                    | FileError::NotADirectory { .. }
+                    | FileError::ThroughSymlink { .. },
+                ) => false,
                 Err(error) => return Err(error),
             };
             if !can_park {
