@@ -19,6 +19,7 @@ use crate::app::App;
 use crate::caller::{Caller, Role, Way, forbidden};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::listen::Peer;
+use crate::otlp::Traced;
 use crate::tokens::PREFIX;
 
 /// What is no secret: the page without its data, and what the API looks like.
@@ -43,9 +44,14 @@ pub(crate) async fn door(
     mut request: Request,
     next: Next,
 ) -> Response<Body> {
+    let mut traced = app.telemetry.as_ref().and_then(|_| Traced::begin(&request));
     let mut response = match admit(&app, &request) {
         Ok((slot, caller)) => {
-            if let Some(caller) = caller {
+            if let Some(mut caller) = caller {
+                if let Some(traced) = &mut traced {
+                    traced.asked_by(&caller);
+                    caller.trace = Some(traced.trace());
+                }
                 request.extensions_mut().insert(caller);
             }
             let response = next.run(request).await;
@@ -55,6 +61,9 @@ pub(crate) async fn door(
         Err(failed) => failed.into_response(),
     };
     app.metrics.answered(response.status());
+    if let (Some(traced), Some(telemetry)) = (traced, &app.telemetry) {
+        traced.end(response.status(), telemetry);
+    }
     for (name, value) in [
         ("content-security-policy", CSP),
         ("x-content-type-options", "nosniff"),
@@ -122,6 +131,7 @@ fn who(app: &App, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Failed> {
             agent: token.agent,
             way: Way::Token,
             forebears: peer.forebears(),
+            trace: None,
         });
     }
     if let Some(secret) = cookie(app, headers)
@@ -141,6 +151,7 @@ fn operator(way: Way, peer: &Peer) -> Caller {
         agent: None,
         way,
         forebears: peer.forebears(),
+        trace: None,
     }
 }
 

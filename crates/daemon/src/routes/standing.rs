@@ -101,7 +101,8 @@ pub(super) async fn metrics(
     let shared = Arc::clone(&app);
     app.work(&caller, context, move |engine, _| {
         let connections = shared.connections.load(Ordering::Relaxed);
-        let text = shared.metrics.text(engine, connections)?;
+        let exported = shared.telemetry.as_ref().map(|it| it.counts());
+        let text = shared.metrics.text(engine, connections, exported)?;
         Ok(typed("text/plain; version=0.0.4; charset=utf-8", text))
     })
     .await
