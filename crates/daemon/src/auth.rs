@@ -20,10 +20,17 @@ use crate::caller::{Caller, Role, Way, forbidden};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::listen::Peer;
 use crate::otlp::Traced;
+use crate::sessions::By;
 use crate::tokens::PREFIX;
 
 /// What is no secret: the page without its data, and what the API looks like.
-const PUBLIC: [&str; 4] = ["/openapi.json", "/healthz", "/enter", "/v1/session"];
+const PUBLIC: [&str; 5] = [
+    "/openapi.json",
+    "/healthz",
+    "/enter",
+    "/v1/session",
+    "/v1/session/bearer",
+];
 
 /// Names in a query that carry secrets elsewhere.
 const SECRETS: [&str; 6] = [
@@ -118,12 +125,12 @@ fn admit(app: &Arc<App>, request: &Request) -> Result<Admitted, Failed> {
 
 /// Finds out who asks. A token goes before everything else: it may make the caller less than he is, never more.
 fn who(app: &App, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Failed> {
-    if let Some(given) = headers.get(header::AUTHORIZATION) {
-        let given = given.to_str().unwrap_or_default();
-        let secret = given
-            .split_once(' ')
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, secret)| secret.trim());
+    if headers.contains_key(header::AUTHORIZATION) {
+        let secret = bearer(headers);
+        // A page that remembers its session is still a page: what it sends must say that it is its own.
+        if secret.is_some_and(|secret| app.sessions.is_open(secret, By::Memory)) {
+            return Ok(operator(Way::Session, peer));
+        }
         let token = secret.and_then(|secret| app.tokens.find(secret));
         let token = token.ok_or_else(|| unauthenticated("the token is not known"))?;
         return Ok(Caller {
@@ -135,7 +142,7 @@ fn who(app: &App, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Failed> {
         });
     }
     if let Some(secret) = cookie(app, headers)
-        && app.sessions.is_open(secret)
+        && app.sessions.is_open(secret, By::Cookie)
     {
         return Ok(operator(Way::Session, peer));
     }
@@ -153,6 +160,15 @@ fn operator(way: Way, peer: &Peer) -> Caller {
         forebears: peer.forebears(),
         trace: None,
     }
+}
+
+/// Finds what is sent as a bearer.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, secret) = given.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(secret.trim())
 }
 
 /// Finds our cookie.

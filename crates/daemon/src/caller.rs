@@ -51,7 +51,7 @@ pub enum Way {
     Socket,
     /// With a token.
     Token,
-    /// With the cookie of the page.
+    /// With the session of the page.
     Session,
 }
 

@@ -482,6 +482,14 @@ fn around() -> Vec<Endpoint> {
             Answer::Nothing,
             post(sessions::enter),
         )),
+        public(acts(
+            "/v1/session/bearer",
+            "enterWithoutCookies",
+            "Open a session with the code of a link, for a page whose browser keeps no cookies.",
+            Some("session-code"),
+            Answer::Json("session-bearer"),
+            post(sessions::enter_by_memory),
+        )),
         Endpoint {
             method: "delete",
             ..looks(
