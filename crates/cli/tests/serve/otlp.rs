@@ -148,10 +148,7 @@ fn write(server: &Server, token: &str, world: &World, name: &str, flags: &str) -
         Some(&world.write(name, name)),
     );
     answer.is(200);
-    answer.json()["operation"]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    answer.json()["id"].as_str().unwrap().to_owned()
 }
 
 /// Stops a server and gives what it said on stderr.

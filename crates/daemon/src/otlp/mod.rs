@@ -66,14 +66,11 @@ impl Collector {
                 .because(why)
                 .next("give the one for OTLP over HTTP, such as `--otlp http://127.0.0.1:4318`")
         };
-        let url: Uri = url
-            .trim()
-            .trim_end_matches('/')
-            .parse()
-            .map_err(|_| bad("it cannot be read as a URL"))?;
-        if !matches!(url.scheme_str(), Some("http" | "https")) {
+        let url = url.trim();
+        if !url.starts_with("http://") && !url.starts_with("https://") {
             return Err(bad("it does not begin with `http://` or `https://`"));
         }
+        let url: Uri = url.parse().map_err(|_| bad("it cannot be read as a URL"))?;
         if url.host().is_none_or(str::is_empty) {
             return Err(bad("it names no host"));
         }
@@ -281,7 +278,11 @@ mod tests {
     #[test]
     fn what_is_no_address_is_refused_with_the_reason() {
         let why = |url: &str| collector(url).unwrap_err().why;
-        assert_eq!(why("127.0.0.1:4318"), ["it cannot be read as a URL"]);
+        assert_eq!(
+            why("127.0.0.1:4318"),
+            ["it does not begin with `http://` or `https://`"]
+        );
+        assert_eq!(why("http://"), ["it cannot be read as a URL"]);
         assert_eq!(
             why("grpc://host:4317"),
             ["it does not begin with `http://` or `https://`"]
