@@ -281,8 +281,8 @@ fn looking() -> Vec<Endpoint> {
         looks(
             "/v1/storage",
             "showStorage",
-            "Show what the store holds.",
-            &[],
+            "Show what the store holds, and who holds how much of it.",
+            &[("holders", Kind::Flag)],
             Json("storage"),
             get(standing::storage),
         ),
