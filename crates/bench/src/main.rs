@@ -12,6 +12,7 @@ mod data;
 mod drift;
 mod durable;
 mod gates;
+mod hooks;
 mod long;
 mod peers;
 mod process;
@@ -64,7 +65,7 @@ fn measure() -> Result<(), Failure> {
 /// Words after `bench` choose measurements by name; the report is written only when all were made.
 fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
     let mut report = Report::default();
-    let measurements: [(&str, Measurement); 8] = [
+    let measurements: [(&str, Measurement); 9] = [
         ("durable writes of 4 KiB", durable::small),
         ("replacing large files", durable::large),
         ("fifty edits", sizes::fifty_edits),
@@ -72,6 +73,7 @@ fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
         ("syncs", syncs::count),
         ("drift", drift::measure),
         ("gates", gates::measure),
+        ("hooks", hooks::measure),
         ("sandbox and workspace", sandbox::measure),
     ];
     for (name, measurement) in measurements {
