@@ -49,9 +49,11 @@ fn clauses(sentence: &str) -> Vec<String> {
             clause.push('`');
         }
         let mut rest = piece;
-        while at % 2 == 0 {
+        let is_quoted = at % 2 == 1;
+        loop {
             let ends = [", or ", "; or ", "; "].map(|end| rest.find(end).map(|at| (at, end)));
-            let Some((end_at, end)) = ends.into_iter().flatten().min_by_key(|(at, _)| *at) else {
+            let first = ends.into_iter().flatten().min_by_key(|(at, _)| *at);
+            let Some((end_at, end)) = first.filter(|_| !is_quoted) else {
                 break;
             };
             let (before, after) = rest.split_at(end_at);

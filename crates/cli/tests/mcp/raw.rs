@@ -290,10 +290,7 @@ fn advice_names_tools_and_what_no_tool_does_is_a_persons() {
         assert_eq!(next.contains("`backout "), is_persons, "{next}");
     }
     let has = |wanted: &str| next.iter().any(|next| next.contains(wanted));
-    assert!(
-        has("the tool `diff` (") || has("the tool `undo` ("),
-        "{next:#?}"
-    );
+    assert!(has("the tool `preview_undo` ("), "{next:#?}");
     assert!(has("--force"), "a person may overwrite: {next:#?}");
     assert_eq!(std::fs::read(world.work().join("a")).unwrap(), b"theirs\n");
     assert!(client.end().success());

@@ -145,7 +145,7 @@ impl Follower {
                 let one = One::new(it.id, it.verb, it.agent, None, it.targets.len());
                 one.leave(telemetry, at, "proposed", None);
             }
-            Event::UndoFailed { id, .. } => self.failed(telemetry, id, at),
+            Event::UndoFailed { id, .. } => failed(telemetry, id, at),
             Event::TaskRollback { task, .. } => self.rolled_back(telemetry, &task, at),
             _ => {}
         }
@@ -157,7 +157,7 @@ impl Follower {
         }
         let one = One::new(
             intent.id,
-            intent.verb.clone(),
+            intent.verb,
             intent.agent.clone(),
             intent.task.clone(),
             intent.targets.len(),
@@ -277,14 +277,14 @@ impl Follower {
             telemetry.leave(span);
         }
     }
+}
 
-    fn failed(&mut self, telemetry: &Telemetry, id: OperationId, at: Timestamp) {
-        let mut span = bare(id, "undo failed".to_owned(), None, at);
-        span.id = span_of_act(id);
-        span.text("backout.undoes", id);
-        span.error = Some("an operation could not be taken back".to_owned());
-        telemetry.leave(span);
-    }
+fn failed(telemetry: &Telemetry, id: OperationId, at: Timestamp) {
+    let mut span = bare(id, "undo failed".to_owned(), None, at);
+    span.id = span_of_act(id);
+    span.text("backout.undoes", id);
+    span.error = Some("an operation could not be taken back".to_owned());
+    telemetry.leave(span);
 }
 
 impl Act {
@@ -328,7 +328,7 @@ impl One {
     fn span(&self, trace: Option<&Trace>, at: Timestamp) -> Span {
         let mut span = bare(self.id, self.verb.to_string(), trace, at);
         span.text("backout.operation", self.id);
-        span.text("backout.verb", &self.verb);
+        span.text("backout.verb", self.verb);
         if let Some(agent) = &self.agent {
             span.text("backout.agent", agent);
         }

@@ -27,86 +27,75 @@ pub(super) fn spans(collector: &Collector, spans: &[Span]) -> Json {
 }
 
 /// Writes numbers as an export request.
-pub(super) fn numbers(
-    collector: &Collector,
-    families: &[Family],
-    (begun_ns, now_ns): (u64, u64),
-) -> Json {
-    let times = |mut point: Json, is_count: bool| {
-        if let Some(point) = point.as_object_mut() {
-            point.insert("timeUnixNano".to_owned(), json!(now_ns.to_string()));
-            if is_count {
-                point.insert("startTimeUnixNano".to_owned(), json!(begun_ns.to_string()));
-            }
-        }
-        point
-    };
-    let metric = |family: &Family| {
-        let data = match &family.numbers {
-            Numbers::Rows(rows) => {
-                let is_count = family.kind == Kind::Counter;
-                let points: Vec<Json> = rows
-                    .iter()
-                    .map(|(labels, value)| {
-                        let attributes = labels
-                            .iter()
-                            .map(|(name, value)| attribute(name, &Value::Text(value.clone())));
-                        let attributes: Vec<Json> = attributes.collect();
-                        times(
-                            json!({"attributes": attributes, "asInt": value.to_string()}),
-                            is_count,
-                        )
-                    })
-                    .collect();
-                if is_count {
-                    (
-                        "sum",
-                        json!({"aggregationTemporality": CUMULATIVE, "isMonotonic": true, "dataPoints": points}),
-                    )
-                } else {
-                    ("gauge", json!({"dataPoints": points}))
-                }
-            }
-            Numbers::Histogram {
-                bounds_us,
-                counts,
-                total_us,
-                count,
-            } => {
-                let seconds = |micros: u64| std::time::Duration::from_micros(micros).as_secs_f64();
-                let bounds: Vec<f64> = bounds_us.iter().map(|bound| seconds(*bound)).collect();
-                let inside: u64 = counts.iter().sum();
-                let beyond = count.saturating_sub(inside);
-                let counts = counts.iter().copied().chain([beyond]);
-                let counts: Vec<String> = counts.map(|count| count.to_string()).collect();
-                let point = json!({
-                    "count": (inside + beyond).to_string(),
-                    "sum": seconds(*total_us),
-                    "bucketCounts": counts,
-                    "explicitBounds": bounds,
-                });
-                (
-                    "histogram",
-                    json!({"aggregationTemporality": CUMULATIVE, "dataPoints": [times(point, true)]}),
-                )
-            }
-        };
-        let mut metric =
-            json!({"name": family.name, "description": family.about, "unit": family.unit()});
-        if let Some(metric) = metric.as_object_mut() {
-            metric.insert(data.0.to_owned(), data.1);
-        }
-        metric
-    };
-    let metrics: Vec<Json> = families
-        .iter()
-        .filter(|it| it.has_numbers())
-        .map(metric)
-        .collect();
+pub(super) fn numbers(collector: &Collector, families: &[Family], times: (u64, u64)) -> Json {
+    let metrics = families.iter().filter(|it| it.has_numbers());
+    let metrics: Vec<Json> = metrics.map(|family| metric(family, times)).collect();
     json!({"resourceMetrics": [{
         "resource": resource(collector),
         "scopeMetrics": [{"scope": scope(), "metrics": metrics}],
     }]})
+}
+
+fn metric(family: &Family, times: (u64, u64)) -> Json {
+    let is_count = family.kind == Kind::Counter;
+    let (kind, data) = match &family.numbers {
+        Numbers::Rows(rows) => {
+            let points = rows.iter().map(|(labels, value)| {
+                let attributes = labels.iter();
+                let attributes: Vec<Json> = attributes
+                    .map(|(name, value)| attribute(name, &Value::Text(value.clone())))
+                    .collect();
+                let point = json!({"attributes": attributes, "asInt": value.to_string()});
+                timed(point, times, is_count)
+            });
+            let points: Vec<Json> = points.collect();
+            if is_count {
+                let sum = json!({"aggregationTemporality": CUMULATIVE, "isMonotonic": true, "dataPoints": points});
+                ("sum", sum)
+            } else {
+                ("gauge", json!({"dataPoints": points}))
+            }
+        }
+        Numbers::Histogram {
+            bounds_us,
+            counts,
+            total_us,
+            count,
+        } => {
+            let seconds = |micros: u64| std::time::Duration::from_micros(micros).as_secs_f64();
+            let bounds: Vec<f64> = bounds_us.iter().map(|bound| seconds(*bound)).collect();
+            let inside: u64 = counts.iter().sum();
+            let beyond = count.saturating_sub(inside);
+            let counts = counts.iter().copied().chain([beyond]);
+            let counts: Vec<String> = counts.map(|count| count.to_string()).collect();
+            let point = json!({
+                "count": (inside + beyond).to_string(),
+                "sum": seconds(*total_us),
+                "bucketCounts": counts,
+                "explicitBounds": bounds,
+            });
+            let points = [timed(point, times, true)];
+            let data = json!({"aggregationTemporality": CUMULATIVE, "dataPoints": points});
+            ("histogram", data)
+        }
+    };
+    let mut metric =
+        json!({"name": family.name, "description": family.about, "unit": family.unit()});
+    if let Some(metric) = metric.as_object_mut() {
+        metric.insert(kind.to_owned(), data);
+    }
+    metric
+}
+
+/// Says when a number was so, and of a count since when.
+fn timed(mut point: Json, (begun_ns, now_ns): (u64, u64), is_count: bool) -> Json {
+    if let Some(point) = point.as_object_mut() {
+        point.insert("timeUnixNano".to_owned(), json!(now_ns.to_string()));
+        if is_count {
+            point.insert("startTimeUnixNano".to_owned(), json!(begun_ns.to_string()));
+        }
+    }
+    point
 }
 
 fn resource(collector: &Collector) -> Json {

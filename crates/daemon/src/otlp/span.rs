@@ -97,6 +97,10 @@ pub(super) struct Span {
 }
 
 impl Span {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "names and texts are given away here"
+    )]
     pub(super) fn text(&mut self, name: &'static str, value: impl ToString) {
         self.attributes.push((name, Value::Text(value.to_string())));
     }
@@ -130,20 +134,21 @@ pub(super) fn span_of(id: OperationId) -> SpanId {
 
 /// The span of all steps of an undo of several operations.
 pub(super) fn span_of_act(id: OperationId) -> SpanId {
-    let [a, b, c, d, e, f, g, h, ..] = *blake3::derive_key("backout otlp act", &span_of(id))
-        .first_chunk::<32>()
-        .unwrap_or(&[1; 32]);
-    [a, b, c, d, e, f, g, h]
+    derived("backout otlp act", id)
 }
 
 /// The trace of what no request of this server made.
 pub(super) fn trace_of(id: OperationId) -> TraceId {
-    let mut trace = [0; 16];
-    let key = blake3::derive_key("backout otlp trace", &span_of(id));
-    for (to, from) in std::iter::zip(&mut trace, key) {
+    derived("backout otlp trace", id)
+}
+
+fn derived<const N: usize>(what: &str, id: OperationId) -> [u8; N] {
+    let mut name = [0; N];
+    let key = blake3::derive_key(what, &span_of(id));
+    for (to, from) in std::iter::zip(&mut name, key) {
         *to = from;
     }
-    trace
+    name
 }
 
 /// Makes a name that nobody else has; none if the system has no random bytes.
