@@ -41,6 +41,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
            bench data: what rows cost on SQLite, PostgreSQL and MariaDB, which it starts (minutes)
            bench --peers: the race against other tools, which it installs into target/peers (half an hour)
            bench long: a store with a million records (a quarter of an hour)
+           bench serve: 64 agents at one server, 10 000 writes, against a process each (minutes)
   python   build the wheel, and run the tests of the Python package with it and with the agent frameworks (minutes)
   docs     build the documents as a site into target/book/html, and check its links (builds mdbook first)
   demo     show the main job in a temporary directory; --picture FILE draws it";

@@ -13,6 +13,7 @@ mod data;
 mod drift;
 mod durable;
 mod gates;
+mod hooks;
 mod long;
 mod peers;
 mod process;
@@ -74,6 +75,7 @@ fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
         ("drift", drift::measure),
         ("a checkpoint, beside drift", checkpoint::measure),
         ("gates", gates::measure),
+        ("hooks", hooks::measure),
         ("sandbox and workspace", sandbox::measure),
     ];
     for (name, measurement) in measurements {

@@ -14,6 +14,7 @@ use crate::answer::{Failed, told};
 use crate::caller::Caller;
 use crate::limits::{ENGINE_MAX, Patience, REQUESTS_MAX, RUNS_MAX, STREAMS_MAX};
 use crate::metrics::Metrics;
+use crate::otlp::Telemetry;
 use crate::own;
 use crate::roles::{need, permit};
 use crate::sessions::Sessions;
@@ -35,6 +36,8 @@ pub(crate) struct App {
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Sessions,
     pub(crate) metrics: Metrics,
+    /// What is told to a collector, if there is one.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) patience: Patience,
     pub(crate) program: Program,
     /// Who decides, where somebody comes by the socket or the page.
@@ -96,7 +99,12 @@ impl App {
         let (app, caller) = (Arc::clone(self), caller.clone());
         let done = tokio::task::spawn_blocking(move || {
             let _slot = slot;
-            work(&app.engine.for_caller(context), &caller)
+            let mut engine = app.engine.for_caller(context);
+            if let (Some(telemetry), Some(trace)) = (&app.telemetry, &caller.trace) {
+                let ids = telemetry.ids_for(engine.ids(), trace.clone());
+                engine = engine.named_by(ids);
+            }
+            work(&engine, &caller)
         });
         match tokio::time::timeout(limit, done).await {
             Ok(Ok(answer)) => answer,

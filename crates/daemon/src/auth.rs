@@ -19,10 +19,18 @@ use crate::app::App;
 use crate::caller::{Caller, Role, Way, forbidden};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::listen::Peer;
+use crate::otlp::Traced;
+use crate::sessions::By;
 use crate::tokens::PREFIX;
 
 /// What is no secret: the page without its data, and what the API looks like.
-const PUBLIC: [&str; 4] = ["/openapi.json", "/healthz", "/enter", "/v1/session"];
+const PUBLIC: [&str; 5] = [
+    "/openapi.json",
+    "/healthz",
+    "/enter",
+    "/v1/session",
+    "/v1/session/bearer",
+];
 
 /// Names in a query that carry secrets elsewhere.
 const SECRETS: [&str; 6] = [
@@ -43,9 +51,14 @@ pub(crate) async fn door(
     mut request: Request,
     next: Next,
 ) -> Response<Body> {
+    let mut traced = app.telemetry.as_ref().and_then(|_| Traced::begin(&request));
     let mut response = match admit(&app, &request) {
         Ok((slot, caller)) => {
-            if let Some(caller) = caller {
+            if let Some(mut caller) = caller {
+                if let Some(traced) = &mut traced {
+                    traced.asked_by(&caller);
+                    caller.trace = Some(traced.trace());
+                }
                 request.extensions_mut().insert(caller);
             }
             let response = next.run(request).await;
@@ -55,6 +68,9 @@ pub(crate) async fn door(
         Err(failed) => failed.into_response(),
     };
     app.metrics.answered(response.status());
+    if let (Some(traced), Some(telemetry)) = (traced, &app.telemetry) {
+        traced.end(response.status(), telemetry);
+    }
     for (name, value) in [
         ("content-security-policy", CSP),
         ("x-content-type-options", "nosniff"),
@@ -109,12 +125,12 @@ fn admit(app: &Arc<App>, request: &Request) -> Result<Admitted, Failed> {
 
 /// Finds out who asks. A token goes before everything else: it may make the caller less than he is, never more.
 fn who(app: &App, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Failed> {
-    if let Some(given) = headers.get(header::AUTHORIZATION) {
-        let given = given.to_str().unwrap_or_default();
-        let secret = given
-            .split_once(' ')
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, secret)| secret.trim());
+    if headers.contains_key(header::AUTHORIZATION) {
+        let secret = bearer(headers);
+        // A page that remembers its session is still a page: what it sends must say that it is its own.
+        if secret.is_some_and(|secret| app.sessions.is_open(secret, By::Memory)) {
+            return Ok(operator(Way::Session, peer));
+        }
         let token = secret.and_then(|secret| app.tokens.find(secret));
         let token = token.ok_or_else(|| unauthenticated("the token is not known"))?;
         return Ok(Caller {
@@ -122,10 +138,11 @@ fn who(app: &App, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Failed> {
             agent: token.agent,
             way: Way::Token,
             forebears: peer.forebears(),
+            trace: None,
         });
     }
     if let Some(secret) = cookie(app, headers)
-        && app.sessions.is_open(secret)
+        && app.sessions.is_open(secret, By::Cookie)
     {
         return Ok(operator(Way::Session, peer));
     }
@@ -141,7 +158,17 @@ fn operator(way: Way, peer: &Peer) -> Caller {
         agent: None,
         way,
         forebears: peer.forebears(),
+        trace: None,
     }
+}
+
+/// Finds what is sent as a bearer.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, secret) = given.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(secret.trim())
 }
 
 /// Finds our cookie.

@@ -7,6 +7,8 @@ use backout_engine::{Context, ErrorCode, Forebear, Report};
 use backout_model::AgentId;
 use serde::{Deserialize, Serialize};
 
+use crate::otlp::Trace;
+
 /// What somebody may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -49,7 +51,7 @@ pub enum Way {
     Socket,
     /// With a token.
     Token,
-    /// With the cookie of the page.
+    /// With the session of the page.
     Session,
 }
 
@@ -64,6 +66,8 @@ pub struct Caller {
     pub way: Way,
     /// Whom his process descends from, if it is known.
     pub forebears: Vec<Forebear>,
+    /// The span of the request, if one is kept.
+    pub(crate) trace: Option<Trace>,
 }
 
 impl Caller {

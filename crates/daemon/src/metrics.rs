@@ -1,4 +1,4 @@
-//! Numbers for Prometheus. What the journal tells is counted when somebody asks, from where the last one asked: nothing is
+//! Numbers, for Prometheus and for a collector. What the journal tells is counted when somebody asks, from where the last one asked: nothing is
 //! counted that nobody looks at.
 
 use std::collections::BTreeMap;
@@ -20,6 +20,8 @@ const VERBS_MAX: usize = 65_536;
 /// Counters of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
+    /// Where the journal ended when the server began.
+    pub(crate) begun_at: u64,
     pub(crate) requests: AtomicU64,
     answers: Mutex<BTreeMap<u16, u64>>,
     seen: Mutex<Seen>,
@@ -39,7 +41,10 @@ struct Seen {
 impl Metrics {
     /// Begins to count the journal at its end.
     pub(crate) fn beginning_at(last: u64) -> Self {
-        let metrics = Self::default();
+        let metrics = Self {
+            begun_at: last,
+            ..Self::default()
+        };
         metrics
             .seen
             .lock()
@@ -54,41 +59,59 @@ impl Metrics {
         *answers.entry(status.as_u16()).or_default() += 1;
     }
 
-    /// Writes all of them down.
-    pub(crate) fn text(&self, engine: &Engine, connections: u64) -> Result<String, EngineError> {
-        let mut out = String::new();
-        self.of_journal(engine, &mut out)?;
-        self.of_store(engine, &mut out)?;
+    /// Writes all of them down for Prometheus.
+    pub(crate) fn text(
+        &self,
+        engine: &Engine,
+        connections: u64,
+        exported: Option<(u64, u64)>,
+    ) -> Result<String, EngineError> {
+        let families = self.families(engine, connections, exported)?;
+        Ok(families.iter().map(Family::text).collect())
+    }
+
+    /// Gives all of them. `exported` is how many spans were sent to a collector and how many were dropped.
+    pub(crate) fn families(
+        &self,
+        engine: &Engine,
+        connections: u64,
+        exported: Option<(u64, u64)>,
+    ) -> Result<Vec<Family>, EngineError> {
+        let mut all = self.of_journal(engine)?;
+        all.extend(of_store(engine)?);
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let rows = answers
             .iter()
-            .map(|(code, count)| (format!("{{code=\"{code}\"}}"), *count));
-        family(
-            &mut out,
+            .map(|(code, count)| (vec![("code", code.to_string())], *count));
+        all.push(Family::of(
             "backout_http_responses_total",
-            "counter",
+            Kind::Counter,
             "Answers, by status.",
-            rows,
-        );
+            rows.collect(),
+        ));
         let requests = self.requests.load(Ordering::Relaxed);
-        one(
-            &mut out,
+        let about = "Requests.";
+        all.push(Family::count(
             "backout_http_requests_total",
-            "counter",
-            "Requests.",
+            about,
             requests,
-        );
-        one(
-            &mut out,
-            "backout_connections",
-            "gauge",
-            "Open connections.",
-            connections,
-        );
-        Ok(out)
+        ));
+        let about = "Open connections.";
+        all.push(Family::gauge("backout_connections", about, connections));
+        if let Some((sent, dropped)) = exported {
+            let rows = [("sent", sent), ("dropped", dropped)];
+            let rows = rows.map(|(outcome, count)| (vec![("outcome", outcome.to_owned())], count));
+            all.push(Family::of(
+                "backout_otlp_spans_total",
+                Kind::Counter,
+                "Spans for the collector, by what became of them.",
+                rows.to_vec(),
+            ));
+        }
+        Ok(all)
     }
 
-    fn of_journal(&self, engine: &Engine, out: &mut String) -> Result<(), EngineError> {
+    fn of_journal(&self, engine: &Engine) -> Result<Vec<Family>, EngineError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let from = seen.up_to.unwrap_or_default();
@@ -102,83 +125,94 @@ impl Metrics {
                 break;
             }
         }
-        let rows = seen.operations.iter().map(|((verb, status), count)| {
-            (format!("{{verb=\"{verb}\",status=\"{status}\"}}"), *count)
+        let operations = seen.operations.iter().map(|((verb, status), count)| {
+            let labels = vec![("verb", verb.clone()), ("status", (*status).to_owned())];
+            (labels, *count)
         });
-        let about = "Operations since the server began, by verb and by what became of them.";
-        family(out, "backout_operations_total", "counter", about, rows);
-        let rows = seen
+        let undone = seen
             .undone
             .iter()
-            .map(|(outcome, count)| (format!("{{outcome=\"{outcome}\"}}"), *count));
-        let about = "Targets that were to be taken back since the server began, by outcome.";
-        family(out, "backout_undo_targets_total", "counter", about, rows);
-        Ok(())
+            .map(|(outcome, count)| (vec![("outcome", outcome.clone())], *count));
+        Ok(vec![
+            Family::of(
+                "backout_operations_total",
+                Kind::Counter,
+                "Operations since the server began, by verb and by what became of them.",
+                operations.collect(),
+            ),
+            Family::of(
+                "backout_undo_targets_total",
+                Kind::Counter,
+                "Targets that were to be taken back since the server began, by outcome.",
+                undone.collect(),
+            ),
+        ])
     }
+}
 
-    #[expect(clippy::unused_self, reason = "stands beside the others")]
-    fn of_store(&self, engine: &Engine, out: &mut String) -> Result<(), EngineError> {
-        let summary = engine.store().summary()?;
-        let rows = summary
-            .operations
-            .iter()
-            .map(|(status, count)| (format!("{{status=\"{}\"}}", status.as_str()), *count));
-        family(
-            out,
+fn of_store(engine: &Engine) -> Result<Vec<Family>, EngineError> {
+    let store = engine.store();
+    let summary = store.summary()?;
+    let operations = summary
+        .operations
+        .iter()
+        .map(|(status, count)| (vec![("status", status.as_str().to_owned())], *count));
+    let stored = store.stored_bytes()?;
+    let parts = [
+        ("inline", stored.inline),
+        ("packs", stored.packs),
+        ("depots", stored.slots),
+    ];
+    let parts = parts.map(|(part, bytes)| (vec![("part", part.to_owned())], bytes));
+    let cap = engine.settings().retention.store_bytes_max;
+    let (pending, failed) = (store.proposals()?.len(), store.failed()?.len());
+    let times = store.append_times();
+    Ok(vec![
+        Family::of(
             "backout_operations",
-            "gauge",
+            Kind::Gauge,
             "Operations in the journal, by status.",
-            rows,
-        );
-        let stored = engine.store().stored_bytes()?;
-        let rows = [
-            ("inline", stored.inline),
-            ("packs", stored.packs),
-            ("depots", stored.slots),
-        ];
-        let rows = rows.map(|(part, bytes)| (format!("{{part=\"{part}\"}}"), bytes));
-        family(
-            out,
+            operations.collect(),
+        ),
+        Family::of(
             "backout_store_bytes",
-            "gauge",
+            Kind::Gauge,
             "What the store holds.",
-            rows.into_iter(),
-        );
-        let journal = engine.store().journal_bytes();
-        one(
-            out,
+            parts.to_vec(),
+        ),
+        Family::gauge(
             "backout_journal_bytes",
-            "gauge",
             "The journal on the disk.",
-            journal,
-        );
-        let cap = engine.settings().retention.store_bytes_max;
-        one(
-            out,
-            "backout_store_bytes_max",
-            "gauge",
-            "What the store may hold.",
-            cap,
-        );
-        let pending = engine.store().proposals()?.len() as u64;
-        one(
-            out,
+            store.journal_bytes(),
+        ),
+        Family::gauge("backout_store_bytes_max", "What the store may hold.", cap),
+        Family::gauge(
             "backout_pending",
-            "gauge",
             "Proposals that wait for a decision.",
-            pending,
-        );
-        let failed = engine.store().failed()?.len() as u64;
-        one(
-            out,
+            pending as u64,
+        ),
+        Family::gauge(
             "backout_failed",
-            "gauge",
             "Undos that failed and that nobody solved.",
-            failed,
-        );
-        arms(engine, out);
-        Ok(())
-    }
+            failed as u64,
+        ),
+        Family {
+            name: "backout_arm_seconds",
+            kind: Kind::Histogram,
+            about: "From asking for an arm to its record being on the disk.",
+            numbers: Numbers::Histogram {
+                bounds_us: APPEND_BOUNDS_US.to_vec(),
+                counts: times.buckets.to_vec(),
+                total_us: times.total_us,
+                count: times.entries,
+            },
+        },
+        Family::count(
+            "backout_arm_syncs_total",
+            "Syncs of the journal for arms.",
+            times.commits,
+        ),
+    ])
 }
 
 impl Seen {
@@ -228,57 +262,121 @@ impl Seen {
     }
 }
 
-/// How long arms took in this process.
-fn arms(engine: &Engine, out: &mut String) {
-    const NAME: &str = "backout_arm_seconds";
-    let times = engine.store().append_times();
-    let _written = writeln!(
-        out,
-        "# HELP {NAME} From asking for an arm to its record being on the disk.\n# TYPE {NAME} histogram"
-    );
-    let mut below = 0;
-    for (bound, count) in std::iter::zip(APPEND_BOUNDS_US, times.buckets) {
-        below += count;
-        let _written = writeln!(out, "{NAME}_bucket{{le=\"{}\"}} {below}", seconds(bound));
+/// What kind of numbers they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// Numbers of one name.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) about: &'static str,
+    pub(crate) numbers: Numbers,
+}
+
+/// A number, with what tells it from the others of its name.
+type Row = (Vec<(&'static str, String)>, u64);
+
+#[derive(Debug)]
+pub(crate) enum Numbers {
+    Rows(Vec<Row>),
+    Histogram {
+        bounds_us: Vec<u64>,
+        /// How many are at most the bound, and more than the bound before.
+        counts: Vec<u64>,
+        total_us: u64,
+        count: u64,
+    },
+}
+
+impl Family {
+    const fn of(name: &'static str, kind: Kind, about: &'static str, rows: Vec<Row>) -> Self {
+        Self {
+            name,
+            kind,
+            about,
+            numbers: Numbers::Rows(rows),
+        }
     }
-    let (entries, total) = (times.entries, seconds(times.total_us));
-    let _written = writeln!(
-        out,
-        "{NAME}_bucket{{le=\"+Inf\"}} {entries}\n{NAME}_sum {total}\n{NAME}_count {entries}"
-    );
-    one(
-        out,
-        "backout_arm_syncs_total",
-        "counter",
-        "Syncs of the journal for arms.",
-        times.commits,
-    );
+
+    fn count(name: &'static str, about: &'static str, value: u64) -> Self {
+        Self::of(name, Kind::Counter, about, vec![(Vec::new(), value)])
+    }
+
+    fn gauge(name: &'static str, about: &'static str, value: u64) -> Self {
+        Self::of(name, Kind::Gauge, about, vec![(Vec::new(), value)])
+    }
+
+    /// Names what is counted, as OpenTelemetry does.
+    pub(crate) fn unit(&self) -> &'static str {
+        if self.name.contains("_bytes") {
+            "By"
+        } else if self.name.ends_with("_seconds") {
+            "s"
+        } else {
+            "1"
+        }
+    }
+
+    pub(crate) fn has_numbers(&self) -> bool {
+        match &self.numbers {
+            Numbers::Rows(rows) => !rows.is_empty(),
+            Numbers::Histogram { .. } => true,
+        }
+    }
+
+    /// Writes it down for Prometheus.
+    fn text(&self) -> String {
+        let (name, about) = (self.name, self.about);
+        let kind = match self.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        let mut out = format!("# HELP {name} {about}\n# TYPE {name} {kind}\n");
+        match &self.numbers {
+            Numbers::Rows(rows) => {
+                for (labels, value) in rows {
+                    let labels: Vec<String> = labels
+                        .iter()
+                        .map(|(label, value)| format!("{label}=\"{value}\""))
+                        .collect();
+                    let labels = match labels.join(",") {
+                        labels if labels.is_empty() => labels,
+                        labels => format!("{{{labels}}}"),
+                    };
+                    let _written = writeln!(out, "{name}{labels} {value}");
+                }
+            }
+            Numbers::Histogram {
+                bounds_us,
+                counts,
+                total_us,
+                count,
+            } => {
+                let mut below = 0;
+                for (bound, inside) in std::iter::zip(bounds_us, counts) {
+                    below += inside;
+                    let bound = seconds(*bound);
+                    let _written = writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {below}");
+                }
+                let total = seconds(*total_us);
+                let _written = writeln!(
+                    out,
+                    "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {total}\n{name}_count {count}"
+                );
+            }
+        }
+        out
+    }
 }
 
 /// Writes microseconds as seconds.
 fn seconds(micros: u64) -> String {
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
-}
-
-fn one(out: &mut String, name: &str, kind: &str, about: &str, value: u64) {
-    family(
-        out,
-        name,
-        kind,
-        about,
-        std::iter::once((String::new(), value)),
-    );
-}
-
-fn family(
-    out: &mut String,
-    name: &str,
-    kind: &str,
-    about: &str,
-    rows: impl Iterator<Item = (String, u64)>,
-) {
-    let _written = writeln!(out, "# HELP {name} {about}\n# TYPE {name} {kind}");
-    for (labels, value) in rows {
-        let _written = writeln!(out, "{name}{labels} {value}");
-    }
 }

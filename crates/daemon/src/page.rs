@@ -1,4 +1,4 @@
-//! The page: the files of `web/`, which are in the program, and the little page that a one-time link leads to.
+//! The page: the files of `web/`, which are in the program. A one-time link leads to `/enter`, which is the page too.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, Uri, header};
@@ -10,18 +10,14 @@ use crate::answer::{Failed, typed};
 /// Every file of the page, by its name.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/web.rs"));
 
-/// Where a one-time link leads: it sends the code from the fragment and goes on to the page.
-const ENTER: &str = include_str!("enter.html");
-const ENTER_SCRIPT: &str = include_str!("enter.js");
-
 /// Tells whether a path is a file of the page: these hold no data, and need nobody.
 pub(crate) fn is_file(path: &str) -> bool {
-    path == "/enter.js" || find(path).is_some()
+    find(path).is_some()
 }
 
 fn find(path: &str) -> Option<(&'static str, &'static [u8])> {
     let name = match path.strip_prefix('/')? {
-        "" => "index.html",
+        "" | "enter" => "index.html",
         name => name,
     };
     FILES.iter().find(|(file, _)| *file == name).copied()
@@ -29,18 +25,14 @@ fn find(path: &str) -> Option<(&'static str, &'static [u8])> {
 
 /// Gives a file of the page, or says that there is no such route.
 pub(crate) async fn file(uri: Uri) -> Response<Body> {
-    match uri.path() {
-        "/enter" => typed("text/html; charset=utf-8", ENTER),
-        "/enter.js" => typed("text/javascript; charset=utf-8", ENTER_SCRIPT),
-        path => match find(path) {
-            Some((name, bytes)) => {
-                let mut response = typed(kind_of(name), bytes);
-                let always = HeaderValue::from_static("no-cache");
-                response.headers_mut().insert(header::CACHE_CONTROL, always);
-                response
-            }
-            None => missing().into_response(),
-        },
+    match find(uri.path()) {
+        Some((name, bytes)) => {
+            let mut response = typed(kind_of(name), bytes);
+            let always = HeaderValue::from_static("no-cache");
+            response.headers_mut().insert(header::CACHE_CONTROL, always);
+            response
+        }
+        None => missing().into_response(),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::app::{App, Program, Slots};
 use crate::limits::{ENGINE_MAX, Patience, RUNS_MAX};
 use crate::listen::{Door, Lineage, bind};
 use crate::metrics::Metrics;
+use crate::otlp::{Collector, Export, Telemetry};
 use crate::place::{Held, Place, Serving, cannot};
 use crate::routes::router;
 use crate::sessions::Sessions;
@@ -43,6 +44,8 @@ pub struct Options {
     /// What else is served, by its path, behind the same door: the [`Caller`](crate::Caller) is in the extensions of each request.
     /// `/mcp` is kept for the Model Context Protocol.
     pub mounts: Vec<(String, Router)>,
+    /// Where spans and numbers are sent, if anywhere.
+    pub collector: Option<Collector>,
 }
 
 /// Serves a store until a signal says to end. `told` hears where, once it can be asked.
@@ -62,7 +65,7 @@ pub fn serve(engine: Engine, options: Options, told: impl FnOnce(&Serving)) -> R
 
 async fn run(
     engine: Engine,
-    options: Options,
+    mut options: Options,
     place: &Place,
     mut held: Held,
     when_ready: impl FnOnce(&Serving),
@@ -77,14 +80,15 @@ async fn run(
     let (stop, stopped) = watch::channel(false);
     let last = last_place(&engine).unwrap_or_default();
     let (newest, seen) = watch::channel(last);
-    let lineage = options.lineage;
+    let (lineage, collector) = (options.lineage, options.collector.take());
+    let telemetry = collector.map(|to| (Arc::new(Telemetry::default()), to));
     let (app, mounts) = make_app(
         engine,
         options,
         tokens,
         tcp.as_ref(),
         (seen, stopped.clone()),
-        last,
+        (last, telemetry.as_ref().map(|(kept, _)| Arc::clone(kept))),
     );
     let serving = Serving {
         pid: std::process::id(),
@@ -101,6 +105,9 @@ async fn run(
     }
     drop(door);
     let eyes = Eyes::open(&app, newest)?;
+    let (close, over) = watch::channel(false);
+    let export = telemetry.map(|(kept, to)| Export::begin(&app, to, &kept, over));
+    let export = export.transpose()?;
     when_ready(&serving);
     wait_for_end().await?;
     let _told = stop.send(true);
@@ -111,6 +118,11 @@ async fn run(
     let of = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let _writes = tokio::time::timeout(grace, app.at_work.acquire_many(of(ENGINE_MAX))).await;
     let _commands = tokio::time::timeout(grace, app.runs.acquire_many(of(RUNS_MAX))).await;
+    // Last, so that what was under way is in it.
+    let _told = close.send(true);
+    if let Some(export) = export {
+        export.finish();
+    }
     eyes.close();
     // Only here: what stood there when we could not listen is not ours.
     place.stop_listening();
@@ -167,7 +179,7 @@ fn make_app(
     tokens: Tokens,
     tcp: Option<&Tcp>,
     (head, stop): (watch::Receiver<u64>, watch::Receiver<bool>),
-    last: u64,
+    (last, telemetry): (u64, Option<Arc<Telemetry>>),
 ) -> (Arc<App>, Vec<(String, Router)>) {
     let has_tls = options.tls.is_some();
     let port = tcp.map(|tcp| tcp.address.port());
@@ -181,6 +193,7 @@ fn make_app(
         tokens,
         sessions: Sessions::default(),
         metrics: Metrics::beginning_at(last),
+        telemetry,
         patience: options.patience,
         program: options.program,
         user: options.user,

@@ -1,4 +1,7 @@
-//! Sessions of the page, in memory: a one-time code opens one, its cookie is a secret, and all end with the server.
+//! Sessions of the page, in memory: a one-time code opens one, which is known by a secret, and all end with the server.
+//!
+//! The secret is a cookie that no script can read. Where the browser keeps no cookies, the page has it in its own memory and sends it as a
+//! bearer. One of these is never taken for the other.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,27 +30,38 @@ pub(crate) struct Sessions {
 struct Kept {
     digest: blake3::Hash,
     until: Instant,
+    by: By,
+}
+
+/// How a page says which session it is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// By a cookie.
+    Cookie,
+    /// By what it remembers, as a bearer.
+    Memory,
 }
 
 impl Sessions {
     /// Makes a code that opens one session.
     pub(crate) fn new_code(&self) -> Result<String, Report> {
-        keep(&self.codes, CODE_LIFE)
+        keep(&self.codes, CODE_LIFE, By::Memory)
     }
 
     /// Opens a session with a code, which is used up by that. None if it is not, or not any more, good.
-    pub(crate) fn enter(&self, code: &str) -> Result<Option<String>, Report> {
+    pub(crate) fn enter(&self, code: &str, by: By) -> Result<Option<String>, Report> {
         if !take(&self.codes, code) {
             return Ok(None);
         }
-        keep(&self.open, SESSION_LIFE).map(Some)
+        keep(&self.open, SESSION_LIFE, by).map(Some)
     }
 
-    /// Tells whether a cookie belongs to an open session.
-    pub(crate) fn is_open(&self, secret: &str) -> bool {
+    /// Tells whether a secret belongs to an open session, and came as it should.
+    pub(crate) fn is_open(&self, secret: &str, by: By) -> bool {
         let digest = blake3::hash(secret.as_bytes());
         let open = living(&self.open);
-        open.iter().any(|kept| kept.digest == digest)
+        open.iter()
+            .any(|kept| kept.digest == digest && kept.by == by)
     }
 
     /// Ends a session.
@@ -56,7 +70,7 @@ impl Sessions {
     }
 }
 
-fn keep(list: &Mutex<Vec<Kept>>, life: Duration) -> Result<String, Report> {
+fn keep(list: &Mutex<Vec<Kept>>, life: Duration, by: By) -> Result<String, Report> {
     let secret = random()?;
     let mut list = living(list);
     if list.len() >= KEPT_MAX {
@@ -65,6 +79,7 @@ fn keep(list: &Mutex<Vec<Kept>>, life: Duration) -> Result<String, Report> {
     list.push(Kept {
         digest: blake3::hash(secret.as_bytes()),
         until: Instant::now() + life,
+        by,
     });
     Ok(secret)
 }
@@ -93,12 +108,18 @@ mod tests {
     fn a_code_opens_one_session_and_no_second() {
         let sessions = Sessions::default();
         let code = sessions.new_code().unwrap();
-        let secret = sessions.enter(&code).unwrap().unwrap();
-        assert!(sessions.is_open(&secret));
-        assert_eq!(sessions.enter(&code).unwrap(), None);
-        assert!(!sessions.is_open(&code), "a code is no session");
+        let secret = sessions.enter(&code, By::Cookie).unwrap().unwrap();
+        assert!(sessions.is_open(&secret, By::Cookie));
+        assert!(
+            !sessions.is_open(&secret, By::Memory),
+            "a cookie is no bearer"
+        );
+        assert_eq!(sessions.enter(&code, By::Cookie).unwrap(), None);
+        assert_eq!(sessions.enter(&code, By::Memory).unwrap(), None);
+        let is_open = |secret: &str| sessions.is_open(secret, By::Memory);
+        assert!(!is_open(&code), "a code is no session");
         sessions.leave(&secret);
-        assert!(!sessions.is_open(&secret));
+        assert!(!sessions.is_open(&secret, By::Cookie));
     }
 
     #[test]
@@ -108,6 +129,6 @@ mod tests {
         for _ in 0..KEPT_MAX {
             sessions.new_code().unwrap();
         }
-        assert_eq!(sessions.enter(&first).unwrap(), None);
+        assert_eq!(sessions.enter(&first, By::Cookie).unwrap(), None);
     }
 }

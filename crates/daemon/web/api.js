@@ -1,4 +1,12 @@
-// Calls of the server. Who asks is told by the cookie of the session, which no script can read; what is no look needs an Origin of ours beside it.
+// Calls of the server. Who asks is told by the cookie of the session, which no script can read; where the browser keeps no cookies, by a secret that only this
+// module has and that is gone with the page. What is no look needs an Origin of ours beside it.
+
+let bearer = null;
+
+/** Says who asks from here on, without a cookie. */
+export function bear(secret) {
+  bearer = secret;
+}
 
 /** What the server answered that was no success: the report of the program, as it is. */
 export class Refused extends Error {
@@ -23,8 +31,9 @@ export function query(fields) {
 
 async function call(path, options = {}) {
   let answer;
+  const headers = bearer === null ? options.headers : { ...options.headers, Authorization: `Bearer ${bearer}` };
   try {
-    answer = await fetch(path, { credentials: "same-origin", cache: "no-store", redirect: "error", ...options });
+    answer = await fetch(path, { credentials: "same-origin", cache: "no-store", redirect: "error", ...options, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused(0, { code: "unreachable", what: "the server does not answer", why: [],

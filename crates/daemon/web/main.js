@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { makeApprovals } from "./approvals.js";
 import { el, put } from "./dom.js";
+import { enter, keepsCookies } from "./enter.js";
 import { drawError } from "./errors.js";
 import { follow } from "./events.js";
 import { makeDrift } from "./drift.js";
@@ -22,16 +23,22 @@ const COUNT_WAIT_MS = 300;
 themes(document.getElementById("theme"));
 document.getElementById("help").addEventListener("click", help);
 
+let is_used_up = false;
+
 start().catch((error) => {
   if (error.status === 401) put(main, locked());
   else put(main, el("div.page", {}, drawError(error)));
 });
 
 function locked() {
-  return el("div.page", {}, el("div.empty", {}, el("h1", {}, "This page needs a link"), el("p", {}, "Type ", el("code", {}, "backout ui"), " in a terminal. It opens this page with a link that works once.")));
+  return el("div.page", {}, el("div.empty", {}, el("h1", {}, "This page needs a link"),
+    is_used_up && el("p", {}, "This link is used up or too old."),
+    el("p", {}, "Type ", el("code", {}, "backout ui"), " in a terminal. It opens this page with a link that works once."),
+    !keepsCookies() && el("p", {}, "Your browser keeps no cookies of this page, so a link holds until the page is closed or loaded again.")));
 }
 
 async function start() {
+  is_used_up = !(await enter());
   const me = await get("/v1/me");
   const may = () => me.role === "operator" && !me.read_only;
   const pane = el("article.detail", { "aria-label": "Operation", tabindex: "-1" });

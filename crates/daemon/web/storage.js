@@ -8,6 +8,8 @@ import { STATUS, many, shortId, shortSummary, size } from "./words.js";
 
 const KINDS = [["inline", "Small images", "in the journal’s database"], ["packs", "Large images", "chunks, compressed"], ["slots", "Kept as they were", "inodes and directories that were moved aside"]];
 
+const SHOWN_MAX = 20;
+
 /** Makes the view. */
 export function makeStorage() {
   const place = el("div.column", {}, el("p.loading", {}, "Loading…"));
@@ -15,7 +17,7 @@ export function makeStorage() {
 
   async function open() {
     try {
-      const [storage, status] = await Promise.all([get("/v1/storage"), get("/v1/status")]);
+      const [storage, status] = await Promise.all([get("/v1/storage?holders=true"), get("/v1/status")]);
       put(place, drawBar(storage), drawHolders(storage), drawStatuses(storage), drawTasks(status), el("p.dim", {}, "In ", el("code", {}, typeof status.state_dir === "string" ? status.state_dir : "")));
     } catch (error) { put(place, drawError(error)); }
   }
@@ -39,15 +41,23 @@ function bar(part) {
   return el("span.bar", { "aria-hidden": "true" }, inside);
 }
 
-/** Who holds how much, if the server tells. */
-function drawHolders({ by_agent, by_task, largest }) {
-  const table = (title, entries, filter) => {
-    const sorted = Object.entries(entries ?? {}).sort((one, other) => other[1] - one[1]).slice(0, 20);
+/** Who holds how much. The rows of each table are all that is stored. */
+function drawHolders({ stored, holders: { by_agent, by_task, largest, rest } }) {
+  const table = (title, entries, filter, nobody) => {
+    const sorted = Object.entries(entries).sort((one, other) => other[1] - one[1]);
     if (!sorted.length) return null;
-    const most = Math.max(1, sorted[0][1]);
-    return el("section.panel", {}, el("h2", {}, title), el("table.holds", {}, el("tbody", {}, sorted.map(([name, bytes]) => el("tr", {}, el("th", { scope: "row" }, name ? el("a", { href: address([], { [filter]: name }) }, name) : el("span.dim", {}, "nobody")), el("td", {}, bar(bytes / most)), el("td.right", {}, size(bytes)))))));
+    const [shown, others] = [sorted.slice(0, SHOWN_MAX), sorted.slice(SHOWN_MAX)];
+    const most = Math.max(1, rest, sorted[0][1]);
+    const row = (name, bytes) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, bar(bytes / most)), el("td.right", { "data-bytes": bytes }, size(bytes)));
+    const dim = (text) => el("span.dim", {}, text);
+    return el("section.panel", {}, el("h2", {}, title), el("table.holds", {}, el("tbody", {},
+      shown.map(([name, bytes]) => row(name ? el("a", { href: address([], { [filter]: name }) }, name) : dim(nobody), bytes)),
+      others.length > 0 && row(dim(`${others.length} others`), others.reduce((sum, [, bytes]) => sum + bytes, 0)),
+      rest > 0 && row(dim("no operation: versions that others are told by, checkpoints of directories, what gc lets go"), rest),
+      el("tr.total", {}, el("th", { scope: "row" }, "All"), el("td"), el("td.right", { "data-bytes": stored.total }, size(stored.total))))));
   };
-  return [table("By agent", by_agent, "agent"), table("By task", by_task, "task"),
+  return [table("By agent", by_agent, "agent", "no agent"), table("By task", by_task, "task", "no task"),
+    el("p.dim", {}, "What several operations need is counted for the first of them."),
     largest?.length > 0 && el("section.panel", {}, el("h2", {}, "What holds most"), el("table.holds", {}, el("tbody", {}, largest.map((it) => el("tr", {}, el("th", { scope: "row" }, el("a", { href: address(["op", it.id], {}) }, shortSummary(it.summary)), " ", el("code.id", {}, shortId(it.id))), el("td.right", {}, size(it.bytes)))))))];
 }
 

@@ -340,6 +340,19 @@ impl Engine {
         self.clock.now()
     }
 
+    /// Gives what names operations.
+    pub fn ids(&self) -> Arc<dyn Ids> {
+        Arc::clone(&self.ids)
+    }
+
+    /// Has the operations of this handle, and of those made from it, named by somebody else: for one who wants to know which they are
+    /// before they are in the journal.
+    #[must_use]
+    pub fn named_by(mut self, ids: Arc<dyn Ids>) -> Self {
+        self.ids = ids;
+        self
+    }
+
     /// Gives the clock, for a store of its own.
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)

@@ -3,6 +3,7 @@
 use backout_engine::{Reply, Report};
 use serde_json::{Value, json};
 
+use crate::advice;
 use crate::call::Failed;
 use crate::child::Ended;
 use crate::text;
@@ -40,8 +41,10 @@ impl Answer {
     pub(crate) fn of_failure(failed: &Failed) -> Self {
         let mut texts = vec![text::report(&failed.report)];
         texts.extend(failed.done.as_deref().map(text::undone));
+        let mut value = serde_json::to_value(&failed.report).unwrap_or_default();
+        advice::reword(&mut value);
         Self {
-            value: serde_json::to_value(&failed.report).unwrap_or_default(),
+            value,
             texts,
             is_error: true,
         }
@@ -61,7 +64,7 @@ impl Answer {
                 "You cancelled it, so it was ended. What it had done is recorded.\n".to_owned(),
             );
         }
-        let Some(value) = reply else {
+        let Some(mut value) = reply else {
             let report =
                 Report::broken("it is not known what became of it: the process said nothing")
                     .next("see what was done with the tool `log`");
@@ -72,6 +75,8 @@ impl Answer {
         };
         let is_report = value.get("severity").is_some() && value.get("reply").is_none();
         texts.push(if is_report {
+            without_bringing_back(&mut value);
+            advice::reword(&mut value);
             of_report(&value)
         } else {
             of_value(&value)
@@ -171,6 +176,21 @@ fn called(value: &Value) -> String {
     text
 }
 
+/// What a rule took back is not an agent's to bring back.
+fn without_bringing_back(report: &mut Value) {
+    let reasons = report.get("reasons").and_then(Value::as_array);
+    if reasons.is_none_or(Vec::is_empty) {
+        return;
+    }
+    let names_redo = |next: &Value| {
+        let text = next.get("text").and_then(Value::as_str);
+        text.is_some_and(|text| text.contains("backout redo"))
+    };
+    if let Some(next) = report.get_mut("next").and_then(Value::as_array_mut) {
+        next.retain(|next| !names_redo(next));
+    }
+}
+
 /// Says a report that came as JSON.
 fn of_report(value: &Value) -> String {
     let word = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -193,10 +213,6 @@ fn of_report(value: &Value) -> String {
     }
     for next in list("next").filter(|_| !is_waiting) {
         let next = next.get("text").and_then(Value::as_str).unwrap_or_default();
-        // What a rule took back is not an agent's to bring back.
-        if list("reasons").next().is_some() && next.contains("backout redo") {
-            continue;
-        }
         text.extend(["Next: ", next, "\n"]);
     }
     text

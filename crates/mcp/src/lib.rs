@@ -14,6 +14,7 @@
     reason = "a failure carries the whole report, and a call fails once"
 )]
 
+mod advice;
 mod answer;
 mod arguments;
 mod call;

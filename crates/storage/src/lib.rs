@@ -31,9 +31,10 @@ mod witness;
 mod workspaces;
 
 pub use backout_model::ports::{
-    ChangedSince, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Lease, LeftBehind,
-    NotUndoable, OfOtherDriver, OperationRef, OutOfReach, PackSalvage, RefError, RepairSeen,
-    StorageError, StoreSummary, StoredBytes, VerifyFinding, VerifyReport, hurt_images,
+    ChangedSince, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Holding, Lease,
+    LeftBehind, NotUndoable, OfOtherDriver, OperationRef, OutOfReach, PackSalvage, RefError,
+    RepairSeen, StorageError, StoreSummary, StoredBy, StoredBytes, VerifyFinding, VerifyReport,
+    hurt_images,
 };
 pub use databases::{Database, databases, write_databases};
 pub use journal::slot_is_gone;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use backout_model::ports::{
     AppendTimes, CheckSlots, CompactBudget, CompactReport, Filter, GcReport, GcRequest, Journal,
     Lease, Leases, Maintenance, OpenAct, OperationRef, Owners, PackSalvage, RefError, StoreSummary,
-    StoredBytes, Tell, VerifyReport, Workspace,
+    StoredBy, StoredBytes, Tell, VerifyReport, Workspace,
 };
 use backout_model::{
     ActPlan, AgentId, Asked, CallKey, Checkpoint, CheckpointName, Dependency, DriverName, Effect,
@@ -120,6 +120,7 @@ impl Maintenance for Store {
         fn cut_audit(&self, retention: &Retention) -> Answer<Option<PathBuf>>;
         fn summary(&self) -> Answer<StoreSummary>;
         fn stored_bytes(&self) -> Answer<StoredBytes>;
+        fn stored_by(&self) -> Answer<StoredBy>;
         fn journal_bytes(&self) -> u64;
         fn append_times(&self) -> AppendTimes;
         fn adopt_packs(&self) -> Answer<PackSalvage>;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use backout_model::ports::{
     Append, CheckSlots, CompactBudget, CompactReport, ContentsError, Depots, Durability, Entry,
     Filter, GcReport, GcRequest, Journal, Lease, Leases, Maintenance, OpenAct, OperationRef,
-    Owners, PackSalvage, ReadContents, RefError, StorageError, Store, StoreSummary, StoredBytes,
-    Tell, VerifyReport, Workspace, WriteContents,
+    Owners, PackSalvage, ReadContents, RefError, StorageError, Store, StoreSummary, StoredBy,
+    StoredBytes, Tell, VerifyReport, Workspace, WriteContents,
 };
 use backout_model::{
     Asked, CallKey, Checkpoint, Dependency, Digest, DriverName, Effect, Key, Lsn, Note, NoteFilter,
@@ -157,6 +157,7 @@ impl Maintenance for FaultyStore {
         fn export(&self, from: Lsn, out: &mut dyn Write) -> Answer<u64>;
         fn summary(&self) -> Answer<StoreSummary>;
         fn stored_bytes(&self) -> Answer<StoredBytes>;
+        fn stored_by(&self) -> Answer<StoredBy>;
         fn journal_bytes(&self) -> u64;
     }
     written! {

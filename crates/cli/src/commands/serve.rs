@@ -1,13 +1,15 @@
 //! `backout serve`
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use backout_daemon::{
-    Caller, Options, Patience, Place, Program, Role, Router, Serving, Tls, Token, Tokens, mounted,
+    Caller, Collector, Options, Patience, Place, Program, Role, Router, Serving, Tls, Token,
+    Tokens, mounted,
 };
 use backout_engine::{Context, ErrorCode, Report};
 use backout_mcp::{Granted, serve_http};
@@ -66,6 +68,11 @@ pub(crate) struct ServeArgs {
     /// Look for drift too, as `backout watch` does.
     #[arg(long)]
     watch: bool,
+
+    /// Send spans and numbers to a collector of OpenTelemetry at this address, over HTTP in JSON. Without it: where
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` says, if that is set.
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
 
     /// How long a request may take.
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
@@ -127,6 +134,7 @@ fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
     session.global.state_dir = Some(absolute(&state)?);
     let file = |file: Option<PathBuf>| file.map(|file| absolute(&file)).transpose();
     let (certificate, key) = (file(args.tls_cert)?, file(args.tls_key)?);
+    let collector = collector(args.otlp)?;
     let mounts = mcp_at(session, &args.mcp_roots, &args.hosts)?;
     let engine = session.engine()?;
     std::env::set_current_dir("/")
@@ -148,6 +156,7 @@ fn serve(session: &mut Session, args: ServeArgs) -> Result<(), Failure> {
         user: user_name(),
         lineage: lineage::of_process,
         mounts,
+        collector,
     };
     let tell = |serving: &Serving| tell(session, serving);
     Ok(backout_daemon::serve(engine, options, tell)?)
@@ -183,6 +192,43 @@ fn mcp_at(
     }
     let service = serve_http(Arc::new(Served::new(&session.global)?), names);
     Ok(vec![("/mcp".to_owned(), mounted(service, grant))])
+}
+
+/// Reads where spans go, and how, from the options and from the variables that OpenTelemetry names.
+fn collector(url: Option<String>) -> Result<Option<Collector>, Report> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let Some(url) = url.or_else(|| set("OTEL_EXPORTER_OTLP_ENDPOINT")) else {
+        return Ok(None);
+    };
+    let mut collector = Collector::at(&url, say)?;
+    let millis = |name: &str| set(name)?.parse().ok().map(Duration::from_millis);
+    if let Some(time) = millis("OTEL_BSP_SCHEDULE_DELAY") {
+        collector.spans_every = time;
+    }
+    if let Some(time) = millis("OTEL_METRIC_EXPORT_INTERVAL") {
+        collector.metrics_every = time;
+    }
+    if let Some(time) = millis("OTEL_EXPORTER_OTLP_TIMEOUT") {
+        collector.patience = time;
+    }
+    if let Some(name) = set("OTEL_SERVICE_NAME") {
+        collector.service = name;
+    }
+    let headers = set("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default();
+    for pair in headers.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (name, value) = pair.split_once('=').ok_or_else(|| {
+            Report::usage("the headers for the collector cannot be read")
+                .because("`OTEL_EXPORTER_OTLP_HEADERS` is not of the form `name=value,name=value`")
+        })?;
+        let header = (name.trim().to_owned(), value.trim().to_owned());
+        collector.headers.push(header);
+    }
+    Ok(Some(collector))
+}
+
+/// Says something of the collector beside what the server says. Nobody to hear it is no reason to stop.
+fn say(text: &str) {
+    let _said = std::io::stderr().write_all(format!("note: {text}\n").as_bytes());
 }
 
 /// Says how to start this program again, for the same store.

@@ -264,3 +264,34 @@ fn drift_is_told_of_what_the_agent_wrote() {
     let words = "All that you wrote is as you left it.";
     assert!(answer.to_string().contains(words), "{answer}");
 }
+
+#[test]
+fn advice_names_tools_and_what_no_tool_does_is_a_persons() {
+    let world = World::new();
+    let mut client = Raw::start(&world);
+    client.greet("2025-06-18");
+    let write = json!({"path": "a", "content": "mine\n"});
+    client.call(2, "write", &write);
+    std::fs::write(world.work().join("a"), "theirs\n").unwrap();
+    let answer = client.call(3, "undo", &json!({}));
+    let result = &answer["result"];
+    assert_eq!(result["isError"], true, "{answer}");
+    let next: Vec<&str> = result["structuredContent"]["next"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["text"].as_str().unwrap())
+        .collect();
+    assert!(!next.is_empty(), "{answer}");
+    let said = result["content"][0]["text"].as_str().unwrap();
+    for next in &next {
+        assert!(said.contains(&format!("Next: {next}\n")), "{said}");
+        let is_persons = next.starts_with("only a person can do this, ask for it: ");
+        assert_eq!(next.contains("`backout "), is_persons, "{next}");
+    }
+    let has = |wanted: &str| next.iter().any(|next| next.contains(wanted));
+    assert!(has("the tool `preview_undo` ("), "{next:#?}");
+    assert!(has("--force"), "a person may overwrite: {next:#?}");
+    assert_eq!(std::fs::read(world.work().join("a")).unwrap(), b"theirs\n");
+    assert!(client.end().success());
+}

@@ -88,6 +88,42 @@ fn another_name_for_our_address_is_refused() {
 }
 
 #[test]
+fn a_page_without_cookies_remembers_its_session_and_is_held_to_the_same() {
+    let world = World::new();
+    let server = world.serve(&[]);
+    let link = world.succeeds(&["ui", "--no-open"]);
+    let (_, code) = link.trim().split_once("/enter#").unwrap();
+    let code = json!({"code": code});
+    let entered = server.send("POST", "/v1/session/bearer", "", Some(&code));
+    assert!(!entered.is(200).head.to_lowercase().contains("set-cookie"));
+    let secret = entered.json()["bearer"].as_str().unwrap().to_owned();
+    for path in ["/v1/session", "/v1/session/bearer"] {
+        let again = server.send("POST", path, "", Some(&code));
+        again.code(401, "unauthenticated");
+    }
+    server.get(&secret, "/v1/me").is(200);
+    let port = server.address.rsplit(':').next().unwrap();
+    let cookie = format!("Cookie: backout_{port}={secret}\r\n");
+    server.send("GET", "/v1/me", &cookie, None).is(401);
+    let written = world.write("a", "x");
+    server
+        .post(&secret, "/v1/command", &written)
+        .code(403, "forbidden");
+    let send = |origin: &str| {
+        let headers = format!("Authorization: Bearer {secret}\r\nOrigin: {origin}\r\n");
+        server.send("POST", "/v1/command", &headers, Some(&written))
+    };
+    send("http://evil.example").code(403, "forbidden");
+    assert!(!world.path("a").exists());
+    let ours = format!("http://{}", server.address);
+    send(&ours).is(200);
+    assert_eq!(world.read("a"), "x");
+    let headers = format!("Authorization: Bearer {secret}\r\nOrigin: {ours}\r\n");
+    server.send("DELETE", "/v1/session", &headers, None).is(204);
+    server.get(&secret, "/v1/me").code(401, "unauthenticated");
+}
+
+#[test]
 fn a_page_from_elsewhere_gets_nowhere_and_ours_does() {
     let world = World::new();
     let server = world.serve(&[]);

@@ -14,5 +14,6 @@ mod events;
 mod fuzzed;
 mod life;
 mod mcp;
+mod otlp;
 mod roles;
 mod world;

@@ -124,28 +124,7 @@ impl World {
     }
 
     pub(crate) fn serve_with(&self, words: &[&str]) -> Server {
-        let mut child = self
-            .command(words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let Ok(told) = serde_json::from_str::<Value>(&line) else {
-            let mut said = String::new();
-            let _read = child.stderr.take().unwrap().read_to_string(&mut said);
-            panic!("the server did not come up: {said}");
-        };
-        let address = told["url"].as_str().unwrap_or_default();
-        let address = address.rsplit('/').next().unwrap().to_owned();
-        let socket = PathBuf::from(told["socket"].as_str().unwrap());
-        Server {
-            child,
-            address,
-            socket,
-        }
+        Server::start(self.command(words))
     }
 
     /// A write of a file, as a command.
@@ -161,6 +140,31 @@ pub(crate) fn write_of(path: &Path, text: &str) -> Value {
 }
 
 impl Server {
+    /// Starts a server and waits until it can be asked.
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        let Ok(told) = serde_json::from_str::<Value>(&line) else {
+            let mut said = String::new();
+            let _read = child.stderr.take().unwrap().read_to_string(&mut said);
+            panic!("the server did not come up: {said}");
+        };
+        let address = told["url"].as_str().unwrap_or_default();
+        let address = address.rsplit('/').next().unwrap().to_owned();
+        let socket = PathBuf::from(told["socket"].as_str().unwrap());
+        Self {
+            child,
+            address,
+            socket,
+        }
+    }
+
     /// Asks over TCP with a token.
     #[track_caller]
     pub(crate) fn ask(

@@ -281,8 +281,8 @@ fn looking() -> Vec<Endpoint> {
         looks(
             "/v1/storage",
             "showStorage",
-            "Show what the store holds.",
-            &[],
+            "Show what the store holds, and who holds how much of it.",
+            &[("holders", Kind::Flag)],
             Json("storage"),
             get(standing::storage),
         ),
@@ -481,6 +481,14 @@ fn around() -> Vec<Endpoint> {
             Some("session-code"),
             Answer::Nothing,
             post(sessions::enter),
+        )),
+        public(acts(
+            "/v1/session/bearer",
+            "enterWithoutCookies",
+            "Open a session with the code of a link, for a page whose browser keeps no cookies.",
+            Some("session-code"),
+            Answer::Json("session-bearer"),
+            post(sessions::enter_by_memory),
         )),
         Endpoint {
             method: "delete",

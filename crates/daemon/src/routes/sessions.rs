@@ -1,4 +1,4 @@
-//! Sessions of the page: a one-time link, the cookie, and its end.
+//! Sessions of the page: a one-time link, the cookie or what is there instead of it, and its end.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::deciding::Nothing;
 use crate::answer::{Failed, json};
 use crate::app::App;
 use crate::ask::{Who, body};
-use crate::auth::cookie;
+use crate::auth::{bearer, cookie};
 use crate::caller::{Way, forbidden};
 use crate::roles::{Need, permit};
-use crate::sessions::{CODE_LIFE, SESSION_LIFE};
+use crate::sessions::{By, CODE_LIFE, SESSION_LIFE};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,13 +64,28 @@ pub(super) async fn enter(
     State(app): State<Arc<App>>,
     sent: Body,
 ) -> Result<Response<Body>, Failed> {
-    let Code { code } = body(&app, sent).await?;
-    let Some(secret) = app.sessions.enter(&code)? else {
+    let secret = open(&app, sent, By::Cookie).await?;
+    set_cookie(&app, &secret, SESSION_LIFE.as_secs())
+}
+
+/// For a browser that keeps no cookies: the page remembers the secret itself, until it is closed or loaded again.
+pub(super) async fn enter_by_memory(
+    State(app): State<Arc<App>>,
+    sent: Body,
+) -> Result<Response<Body>, Failed> {
+    let bearer = open(&app, sent, By::Memory).await?;
+    let seconds = SESSION_LIFE.as_secs();
+    Ok(json(&object!({"bearer": bearer, "seconds": seconds})))
+}
+
+async fn open(app: &Arc<App>, sent: Body, by: By) -> Result<String, Failed> {
+    let Code { code } = body(app, sent).await?;
+    let secret = app.sessions.enter(&code, by)?;
+    secret.ok_or_else(|| {
         let report = Report::refused("the link cannot be used").code(ErrorCode::Unauthenticated);
         let report = report.because("it was used before, or is too old");
-        return Err(report.next("get another one with `backout ui`").into());
-    };
-    set_cookie(&app, &secret, SESSION_LIFE.as_secs())
+        report.next("get another one with `backout ui`").into()
+    })
 }
 
 pub(super) async fn leave(
@@ -78,7 +93,10 @@ pub(super) async fn leave(
     Who(_caller): Who,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Failed> {
-    if let Some(secret) = cookie(&app, &headers) {
+    for secret in [cookie(&app, &headers), bearer(&headers)]
+        .into_iter()
+        .flatten()
+    {
         app.sessions.leave(secret);
     }
     set_cookie(&app, "", 0)

@@ -45,10 +45,12 @@ pub(super) async fn storage(
     Who(caller): Who,
     uri: Uri,
 ) -> Result<Response, Failed> {
-    Words::of(&uri)?.end()?;
+    let mut words = Words::of(&uri)?;
+    let with_holders = words.flag("holders")?;
+    words.end()?;
     permit(&caller, Need::LookAtAll)?;
     let context = caller.context(Context::default())?;
-    app.work(&caller, context, |engine, _| {
+    app.work(&caller, context, move |engine, _| {
         let store = engine.store();
         let told = backout_engine::EngineError::from;
         let (summary, stored) = (
@@ -60,14 +62,20 @@ pub(super) async fn storage(
             .iter()
             .map(|(status, count)| (status.as_str().to_owned(), object!(count)))
             .collect();
-        Ok(json(&object!({
+        let holders = with_holders.then(|| store.stored_by());
+        let holders = holders.transpose().map_err(told)?;
+        let mut answer = object!({
             "stored": stored,
             "journal_bytes": store.journal_bytes(),
             "cap_bytes": engine.settings().retention.store_bytes_max,
             "statuses": statuses,
             "records": summary.records,
             "last_lsn": summary.last_lsn,
-        })))
+        });
+        if let (Some(answer), Some(holders)) = (answer.as_object_mut(), holders) {
+            answer.insert("holders".to_owned(), object!(holders));
+        }
+        Ok(json(&answer))
     })
     .await
 }
@@ -101,7 +109,8 @@ pub(super) async fn metrics(
     let shared = Arc::clone(&app);
     app.work(&caller, context, move |engine, _| {
         let connections = shared.connections.load(Ordering::Relaxed);
-        let text = shared.metrics.text(engine, connections)?;
+        let exported = shared.telemetry.as_ref().map(|it| it.counts());
+        let text = shared.metrics.text(engine, connections, exported)?;
         Ok(typed("text/plain; version=0.0.4; charset=utf-8", text))
     })
     .await

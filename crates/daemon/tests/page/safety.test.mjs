@@ -1,8 +1,11 @@
 // Names that look like markup, browsers that keep nothing, links that work once.
 
 import assert from "node:assert/strict";
+import fs from "node:fs/promises";
+import path from "node:path";
 import { after, test } from "node:test";
-import { World, closeBrowser, rows, theBrowser, until, visit } from "./world.mjs";
+import { chromium } from "playwright-core";
+import { CHROMIUM, DESK, World, closeBrowser, rows, theBrowser, until, visit } from "./world.mjs";
 
 after(closeBrowser);
 
@@ -67,6 +70,48 @@ test("a browser whose storage is blocked shows, follows and undoes all the same"
   assert.equal(await world.has("a.txt"), false);
   await world.close();
 });
+
+test("a browser that keeps neither cookies nor storage shows, follows, decides and undoes all the same", async () => {
+  const world = await World.make();
+  await world.backout("write", "a.txt", { input: "1\n" });
+  await world.serve();
+  const context = await keepsNothing(world);
+  after(() => context.close());
+  let secret = "";
+  context.on("response", async (answer) => { if (answer.url().endsWith("/v1/session/bearer")) secret = (await answer.json()).bearer; });
+  const page = await world.open({ context, link: true });
+  // What it says of itself is not to be relied on: `navigator.cookieEnabled` is true all the same.
+  assert.equal(await page.evaluate(() => { document.cookie = "kept=1"; return document.cookie; }), "");
+  assert.equal(await page.evaluate(() => { try { return String(localStorage.length); } catch (error) { return error.name; } }), "SecurityError");
+  assert.deepEqual(await context.cookies(), []);
+  assert.equal(new URL(page.url()).pathname, "/");
+  await until("rows", async () => (await rows(page)).length === 1);
+  await world.backout("write", "b.txt", { input: "1\n" });
+  await until("what is new", async () => (await rows(page)).length === 2);
+  await visit(page, `#/op/${await world.id("a.txt")}/undo`);
+  await page.getByRole("button", { name: "Undo 1 operation" }).click();
+  await page.getByRole("heading", { name: "Undone" }).waitFor();
+  assert.equal(await world.has("a.txt"), false);
+  assert.ok(secret.length > 20);
+  const seen = await page.evaluate(() => document.documentElement.outerHTML + location.href + JSON.stringify(history.state));
+  assert.ok(!seen.includes(secret));
+  page.complaints.length = 0;
+  await page.reload();
+  await page.getByRole("heading", { name: "This page needs a link" }).waitFor();
+  await page.getByText("keeps no cookies of this page").waitFor();
+  // The browser itself notes that the answer was a 401.
+  page.complaints = page.complaints.filter((it) => !it.includes("401"));
+  await world.close();
+});
+
+/** A browser of its own whose settings forbid cookies, and with them all storage. */
+async function keepsNothing(world) {
+  const profile = path.join(world.root, "profile");
+  await fs.mkdir(path.join(profile, "Default"), { recursive: true });
+  const settings = { profile: { default_content_setting_values: { cookies: 2 } } };
+  await fs.writeFile(path.join(profile, "Default", "Preferences"), JSON.stringify(settings));
+  return chromium.launchPersistentContext(profile, { executablePath: CHROMIUM, args: ["--no-sandbox"], viewport: DESK });
+}
 
 test("a link opens one session; the code is gone from the address, and the next one is turned away", async () => {
   const world = await World.make();

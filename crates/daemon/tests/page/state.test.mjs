@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs/promises";
 import { after, test } from "node:test";
-import { World, closeBrowser, until, visit } from "./world.mjs";
+import { World, closeBrowser, rows, until, visit } from "./world.mjs";
 
 after(closeBrowser);
 
@@ -45,5 +45,30 @@ test("drift is found by a look, and restored by a button", async () => {
   await page.getByText("Nothing has drifted").waitFor();
   await world.backout("undo");
   assert.equal(await world.read("a.txt"), "by hand\n");
+  await world.close();
+});
+
+test("storage is told by agent and task, and the rows are what `status` says", async () => {
+  const world = await World.make();
+  await world.file("a.txt", "one\n");
+  await world.file("b.txt", `two ${"x".repeat(5000)}\n`);
+  await world.backout("write", "a.txt", { input: "new\n", agent: "reviewer" });
+  await world.backout("task", "begin", "deploy");
+  await world.backout("write", "b.txt", { input: "new\n", task: "deploy", agent: "builder" });
+  await world.file("c.txt", "three, of nobody\n");
+  await world.backout("rm", "c.txt");
+  await world.serve();
+  const page = await world.open({ hash: "#/storage" });
+  const { stored } = await world.json("status");
+  assert.ok(stored.total > 0);
+  for (const [title, ...names] of [["By agent", "reviewer", "builder", "no agent"], ["By task", "deploy", "no task"]]) {
+    const panel = page.locator("section.panel", { has: page.getByRole("heading", { name: title }) });
+    for (const name of names) await panel.getByRole("rowheader", { name }).first().waitFor();
+    const bytes = (await panel.locator("td[data-bytes]").evaluateAll((cells) => cells.map((cell) => Number(cell.dataset.bytes))));
+    assert.equal(bytes.pop(), stored.total);
+    assert.equal(bytes.reduce((sum, one) => sum + one, 0), stored.total);
+  }
+  await page.getByRole("link", { name: "builder" }).click();
+  await until("what it did", async () => (await rows(page)).length === 1);
   await world.close();
 });

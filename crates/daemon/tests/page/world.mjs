@@ -12,6 +12,7 @@ import { chromium } from "playwright-core";
 const run = promisify(execFile);
 const PROGRAM = process.env.BACKOUT;
 const WAIT_MS = 30000;
+export const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 export const DESK = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 
@@ -20,7 +21,7 @@ const worlds = new Set();
 
 /** The browser, one for all tests of a file. */
 export async function theBrowser() {
-  browser ??= await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  browser ??= await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
   return browser;
 }
 
@@ -163,7 +164,7 @@ export class World {
   async link() { return (await this.ask("POST", "/v1/links")).url; }
 
   /** Opens the page in a context of its own. What the page complains about is a failure of the test. */
-  async open({ viewport = DESK, scheme = "light", hash, prepare, bypass = false, context: given } = {}) {
+  async open({ viewport = DESK, scheme = "light", hash, prepare, bypass = false, context: given, link: is_new = !given } = {}) {
     const context = given ?? await (await theBrowser()).newContext({ viewport, colorScheme: scheme, reducedMotion: "reduce", bypassCSP: bypass });
     context.setDefaultTimeout(WAIT_MS);
     await prepare?.(context);
@@ -175,7 +176,7 @@ export class World {
     page.on("console", (message) => { if (message.type() === "error" && !is_icon(message)) page.complaints.push(message.text()); });
     page.on("dialog", (dialog) => { page.complaints.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
     page.on("request", (request) => { if (!/^(http:\/\/127\.0\.0\.1[:/]|blob:|data:)/.test(request.url())) page.complaints.push(`left: ${request.url()}`); });
-    if (given) await page.goto(this.origin);
+    if (!is_new) await page.goto(this.origin);
     else {
       const link = await this.link();
       this.origin = new URL(link).origin;

@@ -9,6 +9,7 @@ pub(crate) use backout_model::ports::State;
 use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::context::FileContext;
 use super::error::FileError;
+use super::execute::tidy::is_out_of_slot;
 use super::mounted::{missing, why_unseen};
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
 use super::sys::Node;
@@ -224,9 +225,11 @@ impl<'r> Judgement<'r> {
             (State::After, Change::Move { from, replaced, .. }) => {
                 self.vacated.insert(from);
                 // A move that was cut short has what it replaced still under its old name.
+                let old = Current::at(from)?;
                 if !self.is_finished
                     && !replaced.is_absent()
-                    && is_at(&Current::at(from)?, replaced, &self.rewritten)?
+                    && is_at(&old, replaced, &self.rewritten)?
+                    && !is_out_of_slot(self.changes, &old)
                 {
                     self.not_yet.insert(from.clone());
                 }

@@ -23,6 +23,13 @@ struct Open {
 }
 
 impl Open {
+    const fn new(left: FileChange) -> Self {
+        Self {
+            left,
+            dress: Vec::new(),
+        }
+    }
+
     /// Gives what a name will be when the mode and owner are put back, too.
     fn undressed(&self, found: Was) -> Was {
         let newest_first = self.dress.iter().rev();
@@ -74,16 +81,8 @@ impl Engine {
             between.extend(why.map(|why| (left.path.clone().into(), why)));
             Ok::<_, EngineError>(())
         };
-        let open = |(path, left)| {
-            (
-                path,
-                Open {
-                    left,
-                    dress: Vec::new(),
-                },
-            )
-        };
-        let mut open: HashMap<TargetPath, Open> = left.into_iter().map(open).collect();
+        let open = left.into_iter().map(|(path, left)| (path, Open::new(left)));
+        let mut open: HashMap<TargetPath, Open> = open.collect();
         // The nearest step is the last to write before this one's turn.
         for newer in newer.iter().rev() {
             let mut dressed = HashSet::new();
@@ -107,18 +106,12 @@ impl Engine {
         }
         // What no step brings back is as it is now, if it has no other name by which it could be written. A name that something
         // went from is free, or somebody has it. What is in a directory that this step moves is not there any more by then.
-        let is_moved = |path: &TargetPath| {
-            let mut moves = moves();
-            moves.any(|(to, from)| path.is_below(&to.path) || path.is_below(from))
-        };
-        open.retain(|path, _| !is_moved(path));
+        open.retain(|path, _| {
+            !moves().any(|(to, from)| path.is_below(&to.path) || path.is_below(from))
+        });
         for (path, it) in open {
             let is_left = it.dress.is_empty() && it.left.after.is_none();
-            let is_alone = || {
-                let now = path.as_path().symlink_metadata();
-                now.is_ok_and(|now| now.is_dir() || now.nlink() == 1)
-            };
-            if is_left || !it.dress.is_empty() && is_alone() {
+            if is_left || !it.dress.is_empty() && is_alone(&path) {
                 note(&it, self.files.now(&path)?, "since")?;
             }
         }
@@ -208,6 +201,12 @@ impl Engine {
         }
         Ok(there)
     }
+}
+
+/// Tells whether what has a name has no other.
+fn is_alone(path: &TargetPath) -> bool {
+    let now = path.as_path().symlink_metadata();
+    now.is_ok_and(|now| now.is_dir() || now.nlink() == 1)
 }
 
 /// Finds the directories that a step made and that will not be empty when its turn comes. What came as one goes as one.

@@ -11,6 +11,7 @@ use backout_engine::{
 use backout_model::{Operation, OperationId, OutcomeKind, Status};
 
 use self::resumed::resumed;
+use crate::advice::for_tools;
 use crate::child::Said;
 
 /// How much of each stream of a command a model is shown.
@@ -447,11 +448,8 @@ pub(crate) fn report(report: &Report) -> String {
     for why in &report.why {
         let _written = writeln!(text, "Why: {why}");
     }
-    for next in report
-        .next
-        .iter()
-        .filter(|_| report.code != ErrorCode::Waits)
-    {
+    let next = report.next.iter().flat_map(|next| for_tools(&next.text));
+    for next in next.filter(|_| report.code != ErrorCode::Waits) {
         let _written = writeln!(text, "Next: {next}");
     }
     text

@@ -74,6 +74,9 @@ pub trait Maintenance {
     /// Tells how much the store holds, without counting.
     fn stored_bytes(&self) -> Result<StoredBytes, StorageError>;
 
+    /// Counts who holds how much of it. Visits every content: for somebody who asks, not for every write.
+    fn stored_by(&self) -> Result<StoredBy, StorageError>;
+
     /// Tells how large the journal is.
     fn journal_bytes(&self) -> u64;
 
@@ -124,6 +127,50 @@ pub struct StoredBytes {
     pub slots: u64,
     /// All of these.
     pub total: u64,
+}
+
+/// Who holds how much of what is stored. Contents that several operations need are counted for the first of them: the parts and the
+/// rest are the total of [`StoredBytes`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StoredBy {
+    /// By agent; what has none is under the empty name.
+    pub by_agent: BTreeMap<String, u64>,
+    /// By task; what has none is under the empty name.
+    pub by_task: BTreeMap<String, u64>,
+    /// The operations that hold most, those first.
+    pub largest: Vec<Holding>,
+    /// What belongs to no operation: bases of other versions, checkpoints of directories, and what `gc` has not let go yet.
+    pub rest: u64,
+}
+
+/// How much one operation holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    /// The operation.
+    pub id: OperationId,
+    /// One line for people.
+    pub summary: String,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl StoredBy {
+    /// Counts what an operation holds, and takes it out of the rest.
+    pub fn add(&mut self, agent: Option<&str>, task: Option<&str>, held: Holding) {
+        let bytes = held.bytes;
+        for (sums, name) in [(&mut self.by_agent, agent), (&mut self.by_task, task)] {
+            *sums.entry(name.unwrap_or_default().to_owned()).or_default() += bytes;
+        }
+        self.rest = self.rest.saturating_sub(bytes);
+        self.largest.push(held);
+    }
+
+    /// Forgets all but the operations that hold most.
+    pub fn keep_largest(&mut self, count: usize) {
+        self.largest
+            .sort_unstable_by_key(|held| (std::cmp::Reverse(held.bytes), held.id));
+        self.largest.truncate(count);
+    }
 }
 
 /// What `gc` is asked to do.

@@ -22,8 +22,8 @@ pub use self::error::{Cause, StorageError};
 pub use self::journal::{Filter, Journal};
 pub use self::leases::{Lease, Leases, OpenAct};
 pub use self::maintenance::{
-    APPEND_BOUNDS_US, AppendTimes, CompactBudget, CompactReport, GcReport, GcRequest, LeftBehind,
-    Maintenance, PackSalvage, StoreSummary, StoredBytes, Tell,
+    APPEND_BOUNDS_US, AppendTimes, CompactBudget, CompactReport, GcReport, GcRequest, Holding,
+    LeftBehind, Maintenance, PackSalvage, StoreSummary, StoredBy, StoredBytes, Tell,
 };
 pub use self::owners::{BEAT_MS, Owners, SILENT_MS_MAX};
 pub use self::probe::{Probe, WaveLook};

@@ -15,6 +15,7 @@ pub(crate) mod codec;
 mod compact;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod holders;
 mod many;
 mod open;
 pub(crate) mod pack;

@@ -65,7 +65,10 @@ impl Store {
     }
 }
 
-fn stored_in(store: &Store, transaction: &Transaction<'_>) -> Result<StoredBytes, StorageError> {
+pub(super) fn stored_in(
+    store: &Store,
+    transaction: &Transaction<'_>,
+) -> Result<StoredBytes, StorageError> {
     let named = |error| store.named(error);
     let mut statement = transaction
         .prepare_cached("SELECT coalesce((SELECT value FROM meta WHERE key = ?1), 0)")

@@ -60,6 +60,28 @@ pub fn what_is_kept_is_read_back_by_its_digest(world: &World) {
     assert_eq!(world.store.stored_bytes().expect("known"), before);
 }
 
+/// For the first that needs it, so that the parts and the rest are the whole.
+pub fn what_is_kept_is_held_by_somebody(world: &World) {
+    world.arm_with(1, &[node("/a")], &[b"one", b"and two"]);
+    world.arm_with(2, &[node("/b")], &[b"one", b"three of them"]);
+    let (_stashed, _size) = world
+        .store
+        .stash(id(9), &mut &b"of nobody yet"[..])
+        .expect("kept");
+    let total = world.store.stored_bytes().expect("known").total;
+    let by = world.store.stored_by().expect("counted");
+    let sum = |sums: &std::collections::BTreeMap<String, u64>| sums.values().sum::<u64>();
+    assert_eq!(sum(&by.by_agent) + by.rest, total);
+    assert_eq!(sum(&by.by_task) + by.rest, total);
+    assert!(by.rest > 0, "what no operation needs is the rest");
+    let of = |number: u64| {
+        let held = by.largest.iter().find(|held| held.id == id(number));
+        held.map_or(0, |held| held.bytes)
+    };
+    assert!(of(2) > 0 && of(1) > 0);
+    assert_eq!(of(1) + of(2) + by.rest, total);
+}
+
 /// And is called that.
 pub fn what_is_not_there_is_missing(world: &World) {
     let digest = Digest::of(b"never kept");

@@ -302,6 +302,7 @@ macro_rules! store_conformance {
                 leases_of_the_dead_are_given_back,
                 this_process_lives_and_another_life_of_its_id_does_not;
             contents: what_is_kept_is_read_back_by_its_digest,
+                what_is_kept_is_held_by_somebody,
                 what_is_not_there_is_missing,
                 what_is_something_else_is_damaged,
                 a_large_content_is_read_piece_by_piece,

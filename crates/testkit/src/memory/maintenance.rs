@@ -6,10 +6,14 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use backout_model::ports::{
-    CheckSlots, CompactBudget, CompactReport, GcReport, GcRequest, Maintenance, PackSalvage,
-    StorageError, StoreSummary, StoredBytes, Tell, VerifyReport, Workspace as _,
+    CheckSlots, CompactBudget, CompactReport, GcReport, GcRequest, Holding, Maintenance,
+    PackSalvage, StorageError, StoreSummary, StoredBy, StoredBytes, Tell, VerifyReport,
+    Workspace as _,
 };
-use backout_model::{Digest, DriverName, Event, KEY_MS_MIN, Lsn, Retention, Status, Timestamp};
+use backout_model::{
+    AgentId, Digest, DriverName, Event, KEY_MS_MIN, Lsn, Operation, OperationId, Retention, Status,
+    TaskId, Timestamp,
+};
 
 use super::change::Change;
 use super::state::{Answer, State};
@@ -131,6 +135,51 @@ impl Maintenance for MemoryStore {
                 slots,
                 total: inline + slots,
             })
+        })
+    }
+
+    fn stored_by(&self) -> Answer<StoredBy> {
+        let rest = self.stored_bytes()?.total;
+        self.ask(|state| {
+            let mut owner = BTreeMap::<Digest, &Operation>::new();
+            for (id, digest) in &state.references {
+                let Some(row) = state.operations.get(id) else {
+                    continue;
+                };
+                let first = owner.entry(*digest).or_insert(&row.operation);
+                if row.operation.lsn < first.lsn {
+                    *first = &row.operation;
+                }
+            }
+            let mut held = BTreeMap::<OperationId, u64>::new();
+            for (digest, operation) in owner {
+                let whole = state.contents.get(&digest).map_or(0, |it| it.len());
+                let change = state.changes.get(&digest).map_or(0, |it| it.2.len());
+                *held.entry(operation.id).or_default() += (whole + change) as u64;
+            }
+            for (slot, id) in &state.slots {
+                if state.operations.contains_key(id) {
+                    *held.entry(*id).or_default() += size_of(slot.path().as_path());
+                }
+            }
+            let mut by = StoredBy {
+                rest,
+                ..StoredBy::default()
+            };
+            for (id, bytes) in held {
+                let Some(row) = state.operations.get(&id).filter(|_| bytes > 0) else {
+                    continue;
+                };
+                let (agent, task) = (&row.operation.agent, &row.operation.task);
+                let summary = row.operation.summary.clone();
+                by.add(
+                    agent.as_ref().map(AgentId::as_str),
+                    task.as_ref().map(TaskId::as_str),
+                    Holding { id, summary, bytes },
+                );
+            }
+            by.keep_largest(10);
+            Ok(by)
         })
     }
 

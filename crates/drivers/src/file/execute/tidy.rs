@@ -89,6 +89,14 @@ fn exchanged_out(
     Ok(old.place)
 }
 
+/// Tells whether a name has a kept inode that one of some changes brings there. It may look like what a move exchanged out.
+pub(crate) fn is_out_of_slot(changes: &[Change], current: &Current) -> bool {
+    let there = current.node.map(|node| node.identity.ino);
+    let brought = changes.iter().filter(|it| *it.path() == current.path);
+    let mut brought = brought.flat_map(Change::images).filter_map(kept);
+    brought.any(|(_, _, identity)| there == Some(identity.ino))
+}
+
 /// Puts away what a move exchanged out. What another change brought to that name out of its slot may look the same.
 fn put_away(
     recipe: &FileRecipe,
@@ -100,10 +108,7 @@ fn put_away(
     let Some(place) = &exchanged_out(from, to, it, replaced)? else {
         return Ok(());
     };
-    let there = place.node()?.map(|node| node.identity.ino);
-    let brought = recipe.changes.iter().filter(|it| it.path() == from);
-    let mut brought = brought.flat_map(Change::images).filter_map(kept);
-    if brought.any(|(_, _, identity)| there == Some(identity.ino)) {
+    if is_out_of_slot(&recipe.changes, &Current::at(from)?) {
         return Ok(());
     }
     match replaced.slot() {
