@@ -66,7 +66,7 @@ fn measure() -> Result<(), Failure> {
 /// Words after `bench` choose measurements by name; the report is written only when all were made.
 fn measure_promises(place: &Path, chosen: &[String]) -> Result<(), Failure> {
     let mut report = Report::default();
-    let measurements: [(&str, Measurement); 9] = [
+    let measurements: [(&str, Measurement); 10] = [
         ("durable writes of 4 KiB", durable::small),
         ("replacing large files", durable::large),
         ("fifty edits", sizes::fifty_edits),

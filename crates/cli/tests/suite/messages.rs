@@ -79,7 +79,6 @@ const EXCUSED: [(&str, &[&str]); 27] = [
             "the graph's note {lsn}",
             "the graph is not what it was after record {place}",
             "what was noted and what was there have other digests",
-            "check the store with {}",
             "a record is no object",
             "topic, subject, lsn, body",
         ],

@@ -28,6 +28,7 @@ mod put_back;
 mod redoing;
 mod since;
 mod split;
+mod walled;
 mod work;
 
 pub use nothing::real_target;

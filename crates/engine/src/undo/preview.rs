@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 use backout_files::said::{said_of_barred, said_of_strangers};
 use backout_model::ports::{Examined, Guarantee, OnConflict, State};
 use backout_model::{
-    History, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome, TargetPath, TaskId,
-    UndoPlan, UndoStep, Verb,
+    History, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome, TaskId, UndoPlan,
+    UndoStep, Verb,
 };
 
 use super::futile::{futile_steps, has_work_without, leave_out};
 use super::named::{name_whole_writers, names_of};
+use super::walled::{is_walled_off, made_way};
 use super::work::Work;
 use crate::lifecycle::with_causes;
 use crate::{
@@ -482,34 +483,6 @@ fn lost_with(newer: &[PlannedStep], target: &Target, found: &Examined) -> Option
     };
     let mut planned = newer.iter().flat_map(|step| &step.targets);
     found.lost.clone().filter(|_| planned.any(is_lost))
-}
-
-/// Tells whether a part is chosen in a directory that is something else now. Whether that gives way to the directory depends on
-/// what else the operation did.
-fn is_walled_off(work: &Work<'_>) -> bool {
-    let is_wall = |path: &TargetPath| {
-        let found = path.as_path().symlink_metadata();
-        found.is_ok_and(|found| !found.is_dir())
-    };
-    let mut files = work.step.targets.iter().filter_map(Target::file);
-    work.is_part() && files.any(|file| file.ancestors().any(|above| is_wall(&above)))
-}
-
-/// Lists what a part that was tried takes along: what gives way to its directories.
-fn made_way(outcomes: &[TargetOutcome], planned: &[PlannedTarget]) -> Vec<PlannedTarget> {
-    let is_new = |it: &&TargetOutcome| {
-        let is_known = planned.iter().any(|known| known.target == it.target);
-        it.kind == OutcomeKind::Restored && !is_known
-    };
-    let along = outcomes.iter().filter(is_new);
-    let along = along.map(|it| PlannedTarget {
-        target: it.target.clone(),
-        state: TargetState::ComesBack,
-        goes: false,
-        comes: true,
-        whole_by: None,
-    });
-    along.collect()
 }
 
 /// Says of what only comes with its tree that it does, where something stands in the way of that.

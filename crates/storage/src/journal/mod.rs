@@ -8,6 +8,7 @@
 //! Not here: contents (`contents/`), deciding what to undo (`model::plan_undo`). Layout: `docs/format.md`.
 
 mod append;
+mod checkpoints;
 mod dependency;
 mod export;
 mod gaps;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use backout_model::{
-    Below, Checkpoint, CheckpointName, Completion, Digest, DriverName, Effect, Event, Intent,
-    JsonText, Key, Lsn, OnFailure, Operation, OperationId, Owner, Recipe, Record, RecordError,
-    Slot, Target, TargetOutcome, Task, TaskId, Timestamp,
+    Below, Completion, Digest, DriverName, Effect, Event, Intent, JsonText, Key, Lsn, OnFailure,
+    Operation, OperationId, Owner, Recipe, Record, RecordError, Slot, Target, TargetOutcome, Task,
+    TaskId, Timestamp,
 };
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Params, Transaction, params};
@@ -374,37 +374,6 @@ impl Store {
                 })
             })
             .collect()
-        })
-    }
-
-    /// Finds a checkpoint.
-    pub fn checkpoint(&self, name: &CheckpointName) -> Result<Option<Checkpoint>, StorageError> {
-        self.read(|transaction| {
-            let named = |error| self.named(error);
-            let mut statement = transaction
-                .prepare_cached("SELECT body FROM checkpoint WHERE name = ?1")
-                .map_err(named)?;
-            let body = statement
-                .query_row([name.as_str()], |row| row.get::<_, String>(0))
-                .optional()
-                .map_err(named)?;
-            body.map(|body| from_json("a checkpoint", &body))
-                .transpose()
-        })
-    }
-
-    /// Lists checkpoints, newest first.
-    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>, StorageError> {
-        self.read(|transaction| {
-            let named = |error| self.named(error);
-            let mut statement = transaction
-                .prepare_cached("SELECT body FROM checkpoint ORDER BY lsn DESC")
-                .map_err(named)?;
-            let rows = statement
-                .query_map([], |row| row.get::<_, String>(0))
-                .map_err(named)?;
-            rows.map(|row| from_json("a checkpoint", &row.map_err(named)?))
-                .collect()
         })
     }
 
