@@ -9,8 +9,10 @@ pub mod fakes;
 mod faulty;
 mod made;
 pub mod memory;
+mod python;
 pub mod world;
 
 pub use clock::{CountedIds, TestClock};
 pub use faulty::FaultyStore;
 pub use memory::MemoryStore;
+pub use python::python_with;

@@ -2,9 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+
+use backout_testkit::python_with;
 
 use crate::world::World;
 
@@ -13,29 +13,8 @@ const PACKAGE: &str = "mcp==2.3.0";
 
 /// Installs it once, below the target directory.
 fn python() -> PathBuf {
-    // One at a time in this process; across processes the lock of a file.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("mcp-client");
-    std::fs::create_dir_all(&home).unwrap();
-    let lock = std::fs::File::create(home.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let (python, done) = (home.join("venv/bin/python"), home.join("done"));
-    if !done.exists() {
-        let run = |command: &mut Command| {
-            let output = command.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{command:?}: {said}");
-        };
-        run(Command::new("python3")
-            .args(["-m", "venv"])
-            .arg(home.join("venv")));
-        run(Command::new(&python).args(["-m", "pip", "install", "-q", PACKAGE]));
-        std::fs::write(done, PACKAGE).unwrap();
-    }
-    python
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-client");
+    python_with(&home, &[PACKAGE]).join("python")
 }
 
 /// Tells a story, in one of the protocol's ways. Gives what the client printed.

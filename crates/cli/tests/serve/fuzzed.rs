@@ -1,34 +1,22 @@
 //! The API against its own document: `schemathesis` from `PyPI` sends what the document allows and what it does not, and compares.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use backout_testkit::python_with;
 
 use crate::world::World;
 
 const PACKAGE: &str = "schemathesis";
 
-/// Installs it once, below the target directory. None if it cannot be had; that is said.
-fn installed() -> Option<PathBuf> {
-    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(PACKAGE);
-    let program = home.join("bin/schemathesis");
-    if program.exists() {
-        return Some(program);
-    }
-    let is_done = |command: &mut Command| command.output().is_ok_and(|it| it.status.success());
-    let is_there = is_done(Command::new("python3").args(["-m", "venv"]).arg(&home))
-        && is_done(Command::new(home.join("bin/pip")).args(["install", "-q", PACKAGE]));
-    if is_there && program.exists() {
-        return Some(program);
-    }
-    eprintln!("{PACKAGE} cannot be installed: it is not tried");
-    None
+/// Installs it once, below the target directory.
+fn installed() -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(PACKAGE);
+    python_with(&home, &[PACKAGE]).join(PACKAGE)
 }
 
 #[test]
 fn what_the_document_says_holds_for_whatever_is_sent() {
-    let Some(program) = installed() else {
-        return;
-    };
     let world = World::new();
     for name in ["a", "b", "c"] {
         world.succeeds(&["write", name, "--text", "x"]);
@@ -37,7 +25,7 @@ fn what_the_document_says_holds_for_whatever_is_sent() {
     let (server, token) = (world.serve(&[]), world.token(&["operator"]));
     // Streams never end, and a command that is run may do anything.
     let left_out = "/v1/(events|runs)";
-    let output = Command::new(program)
+    let output = Command::new(installed())
         .current_dir(world.path(""))
         .env("NO_PROXY", "*")
         .args(["run", "--max-examples", "12", "--workers", "1", "--request-timeout", "60"])

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use backout_testkit::python_with;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -299,25 +300,19 @@ fn all_that_is_sent_is_what_the_official_definitions_say() {
         .collect();
     let read = by_definitions(&json!(sent));
     assert_eq!(read["services"], json!(["agents"]));
-    let names: Vec<&str> = read["metrics"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let told = |of: &str| {
+        let names = read[of].as_array().unwrap().iter();
+        let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+        names
+    };
+    let (metrics, spans) = (told("metrics"), told("spans"));
     for name in [
         "backout_arm_seconds",
         "backout_operations_total",
         "backout_otlp_spans_total",
     ] {
-        assert!(names.contains(&name), "{names:?}");
+        assert!(metrics.contains(&name), "{metrics:?}");
     }
-    let spans: Vec<&str> = read["spans"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
     for name in [
         "write",
         "undo",
@@ -351,24 +346,8 @@ fn by_definitions(sent: &Value) -> Value {
 
 /// Installs the definitions once, below the target directory.
 fn python() -> PathBuf {
-    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("otlp");
-    std::fs::create_dir_all(&home).unwrap();
-    let lock = std::fs::File::create(home.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let (python, done) = (home.join("venv/bin/python"), home.join("done"));
-    if !done.exists() {
-        let run = |command: &mut Command| {
-            let output = command.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{command:?}: {said}");
-        };
-        run(Command::new("python3")
-            .args(["-m", "venv"])
-            .arg(home.join("venv")));
-        run(Command::new(&python).args(["-m", "pip", "install", "-q", PACKAGE]));
-        std::fs::write(done, PACKAGE).unwrap();
-    }
-    python
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("otlp");
+    python_with(&home, &[PACKAGE]).join("python")
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Clients that nobody here wrote: `SQLAlchemy`, which writes rows from objects, and `alembic`, which changes schemas, both from
 //! `PyPI`. What they commit is an operation like any other. The ORM's story is told of both kinds of servers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use backout_testkit::python_with;
 
 use crate::{mysql, postgres};
 
@@ -74,26 +76,8 @@ with engine.begin() as connection:
 
 /// Installs them once, below the target directory.
 fn python() -> PathBuf {
-    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("orm");
-    let (program, done) = (home.join("bin/python"), home.join("done"));
-    // Several tests want it at once.
-    let lock = std::fs::File::create(home.with_extension("lock")).unwrap();
-    lock.lock().unwrap();
-    if done.exists() {
-        return program;
-    }
-    let is_done = |command: &mut Command| command.output().is_ok_and(|it| it.status.success());
-    let is_there = is_done(Command::new("python3").args(["-m", "venv"]).arg(&home))
-        && is_done(
-            Command::new(home.join("bin/pip"))
-                .args(["install", "-q"])
-                .args(PACKAGES),
-        );
-    assert!(
-        is_there && std::fs::write(&done, "").is_ok(),
-        "SQLAlchemy cannot be installed"
-    );
-    program
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("orm");
+    python_with(&home, &PACKAGES).join("python")
 }
 
 #[track_caller]

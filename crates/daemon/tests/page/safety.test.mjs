@@ -62,12 +62,7 @@ test("a browser whose storage is blocked shows, follows and undoes all the same"
   await until("rows", async () => (await rows(page)).length === 1);
   await page.getByRole("button", { name: /Theme/ }).click();
   await page.getByRole("button", { name: "Theme: light" }).waitFor();
-  await world.backout("write", "b.txt", { input: "1\n" });
-  await until("what is new", async () => (await rows(page)).length === 2);
-  await visit(page, `#/op/${await world.id("a.txt")}/undo`);
-  await page.getByRole("button", { name: "Undo 1 operation" }).click();
-  await page.getByRole("heading", { name: "Undone" }).waitFor();
-  assert.equal(await world.has("a.txt"), false);
+  await followsAndUndoes(world, page);
   await world.close();
 });
 
@@ -86,12 +81,7 @@ test("a browser that keeps neither cookies nor storage shows, follows, decides a
   assert.deepEqual(await context.cookies(), []);
   assert.equal(new URL(page.url()).pathname, "/");
   await until("rows", async () => (await rows(page)).length === 1);
-  await world.backout("write", "b.txt", { input: "1\n" });
-  await until("what is new", async () => (await rows(page)).length === 2);
-  await visit(page, `#/op/${await world.id("a.txt")}/undo`);
-  await page.getByRole("button", { name: "Undo 1 operation" }).click();
-  await page.getByRole("heading", { name: "Undone" }).waitFor();
-  assert.equal(await world.has("a.txt"), false);
+  await followsAndUndoes(world, page);
   assert.ok(secret.length > 20);
   const seen = await page.evaluate(() => document.documentElement.outerHTML + location.href + JSON.stringify(history.state));
   assert.ok(!seen.includes(secret));
@@ -103,6 +93,16 @@ test("a browser that keeps neither cookies nor storage shows, follows, decides a
   page.complaints = page.complaints.filter((it) => !it.includes("401"));
   await world.close();
 });
+
+/** Sees what somebody else writes, and takes `a.txt` back. */
+async function followsAndUndoes(world, page) {
+  await world.backout("write", "b.txt", { input: "1\n" });
+  await until("what is new", async () => (await rows(page)).length === 2);
+  await visit(page, `#/op/${await world.id("a.txt")}/undo`);
+  await page.getByRole("button", { name: "Undo 1 operation" }).click();
+  await page.getByRole("heading", { name: "Undone" }).waitFor();
+  assert.equal(await world.has("a.txt"), false);
+}
 
 /** A browser of its own whose settings forbid cookies, and with them all storage. */
 async function keepsNothing(world) {

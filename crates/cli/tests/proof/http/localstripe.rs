@@ -1,9 +1,11 @@
 //! A service that nobody here wrote: `localstripe` from `PyPI`. A subscription is answered by its cancellation, which stays to be seen.
 
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use backout_testkit::python_with;
 
 use super::World;
 use crate::world::said;
@@ -23,26 +25,15 @@ impl Drop for Server {
     }
 }
 
-/// Installs it once, below the target directory. None if it cannot be had; that is said.
-fn installed() -> Option<PathBuf> {
-    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("localstripe");
-    let program = home.join("bin/localstripe");
-    if program.exists() {
-        return Some(program);
-    }
-    let is_done = |command: &mut Command| command.output().is_ok_and(|it| it.status.success());
-    let is_there = is_done(Command::new("python3").args(["-m", "venv"]).arg(&home))
-        && is_done(Command::new(home.join("bin/pip")).args(["install", "-q", PACKAGE]));
-    if is_there && program.exists() {
-        return Some(program);
-    }
-    eprintln!("localstripe cannot be installed: it is not tried");
-    None
+/// Installs it once, below the target directory.
+fn installed() -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("localstripe");
+    python_with(&home, &[PACKAGE]).join("localstripe")
 }
 
 impl Server {
-    fn start() -> Option<Self> {
-        let program = installed()?;
+    fn start() -> Self {
+        let program = installed();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
@@ -55,7 +46,7 @@ impl Server {
         let server = Self { child, port };
         for _ in 0..600 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some(server);
+                return server;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -110,9 +101,7 @@ impl Stripe {
 
 #[test]
 fn a_subscription_is_cancelled_by_the_undo_and_not_over_what_somebody_changed() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = Server::start();
     let world = World::new();
     let base = format!("http://127.0.0.1:{}/v1", server.port);
     world.file("backout.toml", &RULES.replace("$S", &base));

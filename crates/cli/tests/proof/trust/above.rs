@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::{json, newest};
+use super::{json, newest, to_and_fro};
 use crate::world::{World, said};
 
 /// The operation of the newest act that ended so, by the beginning of its id.
@@ -156,18 +156,9 @@ fn what_a_command_did_before_a_call_inside_of_it_failed_goes_after_the_rest_of_i
     let program = env!("CARGO_BIN_EXE_backout");
     let line = format!("rm -rf d; {program} mv d k 2> /dev/null; mv e d");
     world.ok(&["run", "--", "sh", "-c", &line]);
-    let after = world.tree().without_times();
-    for _ in 0..2 {
-        let plan = world.json(&["undo", "-n"]);
-        assert_eq!(plan["is_executable"], true, "{plan}");
-        world.ok(&["undo"]);
-        let now = world.tree().without_times();
-        assert!(now == before, "{}", now.difference(&before));
-        world.ok(&["redo"]);
-        let now = world.tree().without_times();
-        assert!(now == after, "{}", now.difference(&after));
-    }
-    world.check_store();
+    let plan = world.json(&["undo", "-n"]);
+    assert_eq!(plan["is_executable"], true, "{plan}");
+    to_and_fro(&world, &before);
 }
 
 #[test]
@@ -180,14 +171,5 @@ fn a_file_of_two_names_that_a_call_inside_removed_comes_back_with_both() {
     let line = format!("echo 1 >> d/a; {program} rm -r d");
     world.ok(&["run", "--", "sh", "-c", &line]);
     assert_eq!(world.read("l"), "0\n1\n");
-    let after = world.tree().without_times();
-    for _ in 0..2 {
-        world.ok(&["undo"]);
-        let now = world.tree().without_times();
-        assert!(now == before, "{}", now.difference(&before));
-        world.ok(&["redo"]);
-        let now = world.tree().without_times();
-        assert!(now == after, "{}", now.difference(&after));
-    }
-    world.check_store();
+    to_and_fro(&world, &before);
 }
