@@ -21,11 +21,14 @@
 //! - Whatever fails afterwards is taken back before the error is returned. A [`WriteError`] carries the undo, for the
 //!   case that taking back failed as well and is to be tried again.
 //! - A [`Task`] is committed or, when it is dropped or its process dies, rolled back as a whole.
+//! - A [`Resumable`] task stays open instead: the next start goes on at the step where the last one was.
 
 mod handler;
+mod resumable;
 mod task;
 mod write;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +43,7 @@ pub use backout_drivers::file as files;
 pub use backout_engine as engine;
 pub use backout_model as model;
 pub use handler::{CompensationHandler, Found, Handled, HandlerError};
+pub use resumable::{Resumable, StepError};
 pub use task::Task;
 pub use write::{StagedContent, StagedWrite, WriteError, Written};
 
@@ -154,10 +158,22 @@ impl Backout {
         Task::begin(self, name)
     }
 
+    /// Begins a task that outlives its process, or goes on where an earlier start of it was.
+    ///
+    /// What the earlier start had in flight is taken back first; [`Resumable::resumed`] tells what.
+    pub fn resumable(&self, name: &str) -> Result<Resumable, Failure> {
+        Resumable::begin(self, name)
+    }
+
     /// Gives the engine, for everything else.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
+}
+
+/// Says that something was asked wrongly.
+fn usage(why: &dyn fmt::Display) -> Failure {
+    Failure(Report::usage(why.to_string()))
 }
 
 fn reference(id: OperationId) -> backout_engine::OperationRef {

@@ -3,7 +3,7 @@
 use backout_engine::{Context, UndoOptions, UndoWhat};
 use backout_model::{OperationId, Source, TaskId, Trigger, TriggerKind};
 
-use crate::{Backout, Failure};
+use crate::{Backout, Failure, usage};
 
 /// An open task. Dropping it, or the death of its process, rolls it back.
 #[derive(Debug)]
@@ -16,9 +16,7 @@ pub struct Task {
 
 impl Task {
     pub(crate) fn begin(backout: &Backout, name: &str) -> Result<Self, Failure> {
-        let named = name.parse::<TaskId>();
-        let id =
-            named.map_err(|error| Failure(backout_engine::Report::usage(error.to_string())))?;
+        let id: TaskId = name.parse().map_err(|error| usage(&error))?;
         backout
             .engine
             .begin(Some(id.clone()), Some(std::process::id()))?;
