@@ -23,7 +23,6 @@
 //! - A [`Task`] is committed or, when it is dropped or its process dies, rolled back as a whole.
 //! - A [`Resumable`] task stays open instead: the next start goes on at the step where the last one was.
 
-mod handler;
 mod resumable;
 mod task;
 mod write;
@@ -33,6 +32,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backout_drivers::file::FileRequest;
+use backout_drivers::handler::HandlerDriver;
 use backout_drivers::local;
 use backout_engine::{
     Context, Engine, EngineError, Finished, Report, Settings, UndoOptions, UndoReport, UndoWhat,
@@ -40,9 +40,9 @@ use backout_engine::{
 use backout_model::{OperationId, Source, Trigger, TriggerKind};
 
 pub use backout_drivers::file as files;
+pub use backout_drivers::handler::{CompensationHandler, Found, Handled, HandlerError};
 pub use backout_engine as engine;
 pub use backout_model as model;
-pub use handler::{CompensationHandler, Found, Handled, HandlerError};
 pub use resumable::{Resumable, StepError};
 pub use task::Task;
 pub use write::{StagedContent, StagedWrite, WriteError, Written};
@@ -84,7 +84,7 @@ impl Backout {
     ) -> Result<Self, Failure> {
         let mut engine = Engine::open(settings, local)?;
         for handler in handlers {
-            engine.register(Arc::new(handler::HandlerDriver(handler)))?;
+            engine.register(Arc::new(HandlerDriver(handler)))?;
         }
         Ok(Self {
             engine: Arc::new(engine),

@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
+use backout_drivers::handler::HandlerDriver;
 use backout_engine::{Engine, EngineError};
 use backout_remote::http::HttpDriver;
 use backout_remote::mysql::MysqlDriver;
 use backout_remote::postgres::PostgresDriver;
 use backout_remote::redis::RedisDriver;
 
+use crate::programs::Programs;
+
 /// Makes them known to an engine, so that it can carry out their requests and recipes.
-pub(crate) fn register(engine: &mut Engine) -> Result<(), EngineError> {
+pub(crate) fn register(engine: &mut Engine, programs: &Arc<Programs>) -> Result<(), EngineError> {
+    engine.register(Arc::new(HandlerDriver(Arc::clone(programs) as _)))?;
     let store = engine.shared_store();
     engine.register(Arc::new(PostgresDriver::default()))?;
     engine.register(Arc::new(MysqlDriver::default()))?;

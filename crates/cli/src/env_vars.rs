@@ -18,6 +18,12 @@ pub(crate) const WITHIN: &str = "BACKOUT_WITHIN";
 /// The running command that a program is part of; `backout run` sets it.
 pub(crate) const RUN: &str = backout_engine::RUN_VARIABLE;
 
+/// What an effect is called, for the programs of `act`, which are told it.
+pub(crate) const KEY: &str = "BACKOUT_KEY";
+
+/// What an effect gave, for the programs of `act`, which are told it.
+pub(crate) const ANSWER: &str = "BACKOUT_ANSWER";
+
 /// The conversation of an agent that a shell belongs to; its plugin sets it.
 pub(crate) const SESSION: &str = "BACKOUT_SESSION";
 

@@ -153,6 +153,7 @@ fn not_for_inside(command: &Subcommand) -> Option<&'static str> {
             !args.is_interactive(),
             "who does it outside does not have your terminal",
         ),
+        Subcommand::Act(_) => Some("what its programs did outside would not be watched"),
         Subcommand::Run(args) => args.not_from_inside(),
         Subcommand::Undo(args) => unless(!args.takes_others(), OTHERS),
         Subcommand::Redo(args) => unless(!args.takes_others(), OTHERS),

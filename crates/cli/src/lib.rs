@@ -23,6 +23,7 @@ mod inside;
 mod lineage;
 mod named_targets;
 mod paths;
+mod programs;
 mod session;
 mod show;
 mod state_dir;

@@ -26,6 +26,7 @@ use crate::env_vars;
 use crate::failure::Failure;
 use crate::lineage;
 use crate::paths::Here;
+use crate::programs::Programs;
 use crate::show;
 use crate::show::undo::Asked;
 use crate::state_dir::{home, own_rules, state_dir};
@@ -59,6 +60,8 @@ pub(crate) struct Session {
     forebears: Vec<Forebear>,
     /// The only directories that may be written in; empty for everywhere.
     pub(crate) confined_to: Vec<PathBuf>,
+    /// What carries out the programs of `act`, and hears what they answer.
+    pub(crate) programs: Arc<Programs>,
     /// What is known of the caller, if it is inside of a command and this is done for it.
     pub(crate) asked: Option<Guest>,
     bar: Arc<Bar>,
@@ -87,6 +90,7 @@ impl Session {
             within: None,
             forebears: Vec::new(),
             confined_to: Vec::new(),
+            programs: Arc::default(),
             asked,
             bar,
         }
@@ -129,7 +133,7 @@ impl Session {
         } else {
             Engine::open(settings, local)?
         };
-        drivers::register(&mut engine)?;
+        drivers::register(&mut engine, &self.programs)?;
         Ok(engine.for_caller(self.context()?))
     }
 

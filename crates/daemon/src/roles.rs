@@ -31,6 +31,9 @@ const RUNS: &str = "a command needs a process of its own: `POST /v1/runs` starts
 #[expect(clippy::too_many_lines, reason = "one arm for each command")]
 pub(crate) fn need(command: &Command) -> Need {
     match command {
+        Command::Write { request } if request.driver().as_str().starts_with("handler:") => {
+            Need::Nobody("what its programs do is not watched: `backout act` does it where it is")
+        }
         Command::Write { .. } | Command::Restore { .. } => Need::Request,
         Command::Run(_) => Need::Nobody(RUNS),
         Command::Try(command) => of_trial(command),

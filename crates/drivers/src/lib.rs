@@ -7,6 +7,7 @@
 pub mod command;
 pub mod config;
 pub mod file;
+pub mod handler;
 pub mod sqlite;
 pub mod workspace;
 

@@ -31,6 +31,16 @@ impl<R: Request> From<R> for WriteRequest {
     }
 }
 
+impl WriteRequest {
+    /// Names the driver that it is for.
+    pub fn driver(&self) -> DriverName {
+        match self {
+            Self::Typed(request) => request.driver(),
+            Self::Text(text) => text.driver.clone(),
+        }
+    }
+}
+
 impl Serialize for WriteRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

@@ -28,6 +28,9 @@ const LINGER: Duration = Duration::from_millis(200);
 /// How often what a program left running is looked for: what is ended cannot start more.
 const ROUNDS_MAX: usize = 20;
 
+/// How many bytes are kept of what a program prints that is asked for something.
+const ASKED_BYTES_MAX: usize = 1 << 20;
+
 /// The variable by which what a program started is known.
 const MARK: &str = "BACKOUT_PROGRAM";
 
@@ -101,8 +104,70 @@ pub(crate) fn run_with(
     input: &str,
     rest: Rest,
 ) -> End {
+    let (sink, words) = match listen(program.output_max) {
+        Ok(both) => both,
+        Err(error) => return End::not_begun(error.to_string()),
+    };
+    let more = match sink.try_clone() {
+        Ok(more) => more,
+        Err(error) => return End::not_begun(error.to_string()),
+    };
+    match carry_out(program, variables, input, rest, [sink, more]) {
+        Ok((ended, is_timed_out)) => End::of(ended, is_timed_out, program, words.take()),
+        Err(how) => End::not_begun(how),
+    }
+}
+
+/// What a program that was asked for something gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Its exit code; none if it was ended, or its time was up.
+    pub code: Option<u8>,
+    /// What it printed, cut to its limit.
+    pub printed: String,
+    /// What it said beside that, and how it ended if that was not with 0.
+    pub said: String,
+}
+
+/// Runs a program of the user's own for what it prints, and ends what it left running. The error says why it did not begin.
+pub fn ask_program(
+    words: Vec<OsString>,
+    directory: &Path,
+    variables: &[(&str, &OsStr)],
+    input: &str,
+    time_max: Duration,
+) -> Result<Asked, String> {
+    let program = Program {
+        words,
+        directory: directory.to_owned(),
+        time_max,
+        output_max: ASKED_BYTES_MAX,
+    };
+    let listening = || listen(program.output_max).map_err(|error| error.to_string());
+    let ((sink, printed), (side, said)) = (listening()?, listening()?);
+    let (ended, is_timed_out) = carry_out(&program, variables, input, Rest::Ends, [sink, side])?;
+    let said = said.take();
+    let end = End::of(ended, is_timed_out, &program, said.clone());
+    Ok(Asked {
+        code: match ended {
+            Ended::Code(code) if !is_timed_out => Some(code),
+            Ended::Code(_) | Ended::Signal(_) => None,
+        },
+        printed: printed.take(),
+        said: end.told().unwrap_or(said),
+    })
+}
+
+/// Starts a program, waits for it, and ends what is not to stay. Gives how it ended, and whether its time was up.
+fn carry_out(
+    program: &Program,
+    variables: &[(&str, &OsStr)],
+    input: &str,
+    rest: Rest,
+    [out, side]: [OwnedFd; 2],
+) -> Result<(Ended, bool), String> {
     let Some((name, arguments)) = program.words.split_first() else {
-        return End::not_begun("it has no name");
+        return Err("it has no name".to_owned());
     };
     let mark = mark();
     let mut command = Command::new(name);
@@ -111,28 +176,17 @@ pub(crate) fn run_with(
         .env(MARK, &mark)
         .current_dir(&program.directory)
         .envs(variables.iter().copied())
-        .process_group(0);
-    let (sink, words) = match listen(program.output_max) {
-        Ok(both) => both,
-        Err(error) => return End::not_begun(error.to_string()),
-    };
-    let streams = sink
-        .try_clone()
-        .map(|more| (Stdio::from(sink), Stdio::from(more)));
-    match streams {
-        Ok((one, other)) => drop(command.stdin(Stdio::piped()).stdout(one).stderr(other)),
-        Err(error) => return End::not_begun(error.to_string()),
-    }
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(out)
+        .stderr(side);
     let spawned = command.spawn();
-    // Our own ends of the pipe are in it.
+    // Our own ends of the pipes are in it.
     drop(command);
-    let mut child = match spawned {
-        Ok(child) => child,
-        Err(error) => {
-            let name = name.to_string_lossy();
-            return End::not_begun(format!("`{name}` could not be started: {error}"));
-        }
-    };
+    let mut child = spawned.map_err(|error| {
+        let name = name.to_string_lossy();
+        format!("`{name}` could not be started: {error}")
+    })?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(mut to) = child.stdin.take() {
         let input = input.to_owned();
@@ -147,10 +201,8 @@ pub(crate) fn run_with(
         }
         end_marked(&mark);
     }
-    match child.wait() {
-        Ok(status) => End::of(ended_of(status), !is_over, program, words.take()),
-        Err(error) => End::not_begun(error.to_string()),
-    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    Ok((ended_of(status), !is_over))
 }
 
 /// Waits until a process has ended, without taking its end away. Tells whether it did in time.

@@ -18,6 +18,7 @@ from ._errors import (
     BrokenStore,
     CommandFailed,
     Interrupted,
+    NothingHappened,
     ProgramMissing,
     Refused,
     RollbackFailed,
@@ -26,6 +27,7 @@ from ._errors import (
 )
 from ._replies import Checkpoint, Operation, Outcome, Plan, Ran, Recorded, Reply, Resumed, Rows, Undone
 from ._resumable import Resumable
+from ._reversible import Reversible
 
 __all__ = [
     "AsyncBackout",
@@ -36,6 +38,7 @@ __all__ = [
     "Checkpoint",
     "CommandFailed",
     "Interrupted",
+    "NothingHappened",
     "Operation",
     "Outcome",
     "Plan",
@@ -46,6 +49,7 @@ __all__ = [
     "Reply",
     "Resumable",
     "Resumed",
+    "Reversible",
     "RollbackFailed",
     "Rows",
     "Task",

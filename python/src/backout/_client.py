@@ -17,6 +17,7 @@ from ._replies import Ran
 
 if TYPE_CHECKING:
     from ._resumable import Resumable
+    from ._reversible import Decorator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -133,6 +134,23 @@ class Backout(Caller):
         from ._resumable import Resumable
 
         return Resumable(self, name, state, every)
+
+    def reversible(
+        self,
+        *,
+        undo: Callable[..., Any],
+        look: Callable[..., Any] | None = None,
+        answer: Callable[[Any], Any] = lambda result: result,
+        timeout: int = 60,
+    ) -> Decorator:
+        """Makes a function of yours an operation: recorded before it runs, and taken back by ``undo(answer, *arguments)``, also by a later process.
+
+        ``look(*arguments)`` gives the answer, or ``None`` if the effect is not there. ``answer`` makes JSON of what the function gives, for ``undo``.
+        Arguments must be JSON, and are kept: no secrets. If the function raises, the effect is looked for and taken back.
+        """
+        from ._reversible import Decorator
+
+        return Decorator(self, undo, look, answer, timeout)
 
 
 class Task(Backout):

@@ -53,6 +53,10 @@ class Interrupted(BackoutError):
     """A signal stopped it. What was under way was put back."""
 
 
+class NothingHappened(Exception):
+    """Raise it in a function under ``reversible`` that did nothing: then nothing is left to take back."""
+
+
 class ProgramMissing(Exception):
     """The ``backout`` program was not found."""
 

@@ -51,10 +51,7 @@ impl List {
 }
 
 fn ann() -> Handled {
-    Handled {
-        handler: "subscribe".to_owned(),
-        arguments: json!({"name": "ann"}),
-    }
+    Handled::new("subscribe", json!({"name": "ann"}))
 }
 
 #[test]
@@ -93,6 +90,7 @@ fn what_failed_is_over_and_what_nobody_knows_is_in_doubt_or_found() {
         let backout = Backout::with_handlers(Settings::new(state.path()), handlers).unwrap();
         *list.fails.lock().unwrap() = Some(error.clone());
         backout.act(&ann()).unwrap_err();
+        assert_eq!(list.names().len(), left, "{error:?}");
         backout.engine().recover(None).unwrap();
         assert_eq!(list.names().len(), left, "{error:?}");
     }

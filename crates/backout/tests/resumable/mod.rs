@@ -33,7 +33,8 @@ fn work(base: &Path, dies: Option<u32>) -> Result<Vec<u32>, Box<dyn std::error::
                 std::process::abort();
             }
             done.push(number);
-            let lines: String = done.iter().map(|number| format!("{number}\n")).collect();
+            let numbers: Vec<String> = done.iter().map(u32::to_string).collect();
+            let lines = numbers.join("\n") + "\n";
             let written = backout.write(base.join("all.txt"), lines);
             written.map(drop).map_err(|error| error.to_string())
         })?;

@@ -1,5 +1,6 @@
 //! The commands, one file each: an `…Args` struct whose doc comments are the help, and a `cmd_…` function.
 
+mod act;
 mod approve;
 mod batch;
 mod checkpoint;
@@ -87,6 +88,7 @@ pub(crate) enum Subcommand {
     Db(db::DbArgs),
     Redis(redis::RedisArgs),
     Http(http::HttpArgs),
+    Act(act::ActArgs),
     Try(try_::TryArgs),
     Sandbox(sandbox::SandboxArgs),
     Log(log::LogArgs),
@@ -149,6 +151,7 @@ impl Subcommand {
                 | Self::Sql(_)
                 | Self::Redis(_)
                 | Self::Http(_)
+                | Self::Act(_)
                 | Self::Restore(_)
         )
     }
@@ -186,7 +189,7 @@ impl Subcommand {
 }
 
 /// The commands that take a key.
-const ONCE: &str = "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, http, restore";
+const ONCE: &str = "write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, http, act, restore";
 
 /// Refuses options that do not go with a command.
 fn check_options(session: &Session, command: &Subcommand) -> Result<(), Failure> {
@@ -243,6 +246,7 @@ pub(crate) fn run(session: &mut Session, command: Subcommand) -> Result<(), Fail
         Subcommand::Db(args) => db::cmd_db(session, args),
         Subcommand::Redis(args) => redis::cmd_redis(session, args),
         Subcommand::Http(args) => http::cmd_http(session, args),
+        Subcommand::Act(args) => act::cmd_act(session, &args),
         Subcommand::Try(args) => try_::cmd_try(session, args),
         Subcommand::Sandbox(args) => sandbox::cmd_sandbox(session, args),
         Subcommand::Log(args) => log::cmd_log(session, &args),

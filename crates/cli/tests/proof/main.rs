@@ -41,6 +41,7 @@ mod mixed;
 mod once;
 mod power;
 mod processes;
+mod programs;
 mod random;
 mod reach;
 mod redis;

@@ -41,7 +41,11 @@ const NOT_SAID: [&str; 14] = [
 ];
 
 /// What no test can bring about here, and why.
-const EXCUSED: [(&str, &[&str]); 27] = [
+const EXCUSED: [(&str, &[&str]); 28] = [
+    (
+        "a recipe of `act` that nobody wrote",
+        &["the recipe cannot be read: {error}"],
+    ),
     (
         "not told by a test of the program yet: rare ends of `resume`, `stage` and `checkpoint`",
         &[

@@ -401,7 +401,7 @@ fn a_key_goes_only_with_what_knows_its_calls_again() {
     insta::assert_snapshot!(world.unmoved(["--once", "k", "undo"]), @"
     error: `--once` does not go with this command
       why: it would not keep the command from being carried out twice
-      next: it goes with write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, http, restore
+      next: it goes with write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, http, act, restore
     [exit code 2]
     ");
 }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::replies_checking::checking;
 use crate::replies_elsewhere::{
-    asking_servers, calling, in_a_sandbox, in_databases, keeping_directories,
+    acting, asking_servers, calling, in_a_sandbox, in_databases, keeping_directories,
 };
 use crate::replies_serving::serving;
 use crate::replies_state::{going_on, in_the_graph};
@@ -36,7 +36,8 @@ const WIDEST: u64 = (1 << 53) - 1;
 const WITHOUT: [&str; 5] = ["completions", "hook", "man", "mcp", "notice"];
 
 /// What the program answers by itself, without the engine.
-const OWN: [&str; 16] = [
+const OWN: [&str; 17] = [
+    "acted",
     "agent",
     "called",
     "classified",
@@ -206,6 +207,7 @@ fn every_reply_is_as_the_schema_says() {
     asking_servers(&mut judge);
     in_databases(&mut judge);
     calling(&mut judge);
+    acting(&mut judge);
     serving(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {

@@ -78,6 +78,13 @@ pub(crate) fn keeping_directories(judge: &mut Judge) {
     judge.fails(&world, "rollback --to good", "files-let-go");
 }
 
+pub(crate) fn acting(judge: &mut Judge) {
+    let world = World::new();
+    let acted = judge.replies(&world, "act --undo true -- echo 7", "acted");
+    assert_eq!(acted.pointer("/answer").unwrap(), 7);
+    judge.replies(&world, "undo --everywhere", "undone");
+}
+
 pub(crate) fn calling(judge: &mut Judge) {
     let url = answering(40, "{}");
     let rule =

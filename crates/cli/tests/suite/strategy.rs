@@ -300,7 +300,7 @@ fn a_strategy_is_refused_where_nothing_heeds_it() {
     insta::assert_snapshot!(world.cli(["--strategy", "transaction", "run", "--", "rm", "f"]), @"
     error: `--strategy` does not go with this command
       why: it says how one write is kept, and this command has its own way
-      next: it goes with write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, http, restore
+      next: it goes with write, edit, set, unset, merge, rm, mv, cp, mkdir, ln, chmod, chown, batch, sql, redis, http, act, restore
     [exit code 2]
     ");
     assert!(world.has("f"));

@@ -1,141 +1,24 @@
-//! Effects of your own that are answered by code of your own, registered by name.
-//!
-//! A recipe never holds code. It holds the name of a [`CompensationHandler`] and JSON; any later process that registers a handler
-//! of that name can take the effect back. A program without it reports the operation and keeps it, as for any driver that is not
-//! there.
-//!
-//! Each handler is a driver of its own, `handler:NAME`. What it cannot tell is in doubt, and never guessed.
+//! Carries an effect out by its handler, and answers it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use backout_model::ports::{
-    Applied, Driver, DriverError, Durability, Examined, Fault, How, Outline, Prepared,
-    PreparedUndo, Request, Scope, Staged, State,
+    Applied, Driver, DriverError, Durability, Examined, How, Outline, Prepared, PreparedUndo,
+    Request, Scope, State,
 };
 use backout_model::{
     Armed, Completion, DriverName, Effect, JsonText, Key, OperationId, OperationKind, OutcomeKind,
-    Reach, Recipe, Strategy, Target, TargetOutcome, Verb,
+    Reach, Strategy, Target, TargetOutcome,
 };
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The newest version of a recipe's body.
-const VERSION: u16 = 1;
+use super::recipe::{HandledRecipe, VERSION};
+use super::request::driver_name;
+use super::{CompensationHandler, Found, Handled, HandlerError};
 
-/// What a handler found of an effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// It is there, and this is what [`CompensationHandler::act`] gave or would have given.
-    There(Value),
-    /// It is not there.
-    NotThere,
-    /// Nobody can tell.
-    Unknown,
-}
-
-/// Says why a handler did not do what it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HandlerError {
-    /// Nothing happened.
-    #[error("{0}")]
-    Nothing(String),
-    /// Nothing happened, and it may work a moment later.
-    #[error("{0}")]
-    Busy(String),
-    /// It may have happened.
-    #[error("it is not known whether it happened: {0}")]
-    Unknown(String),
-}
-
-impl Fault for HandlerError {
-    fn may_pass(&self) -> bool {
-        matches!(self, Self::Busy(_) | Self::Unknown(_))
-    }
-
-    fn is_half_done(&self) -> bool {
-        matches!(self, Self::Unknown(_))
-    }
-}
-
-/// An effect of your own, and what answers it. `key` is the same each time one effect is meant, and another for every other.
-pub trait CompensationHandler: fmt::Debug + Send + Sync {
-    /// Names it. Recipes bear the name: never change it.
-    fn name(&self) -> String;
-
-    /// Makes it happen. What it gives is kept for the way back: no secrets.
-    fn act(&self, arguments: &Value, key: &str) -> Result<Value, HandlerError>;
-
-    /// Answers it. Twice is once: it may be asked again after a crash.
-    fn compensate(&self, arguments: &Value, answer: &Value, key: &str) -> Result<(), HandlerError>;
-
-    /// Looks for the effect. Changes nothing.
-    fn find(&self, _arguments: &Value, _key: &str) -> Found {
-        Found::Unknown
-    }
-}
-
-/// Asks a handler to act.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Handled {
-    /// The name of the handler.
-    pub handler: String,
-    /// What it is told. It is kept: no secrets.
-    pub arguments: Value,
-}
-
-impl Request for Handled {
-    fn driver(&self) -> DriverName {
-        driver_name(&self.handler)
-    }
-
-    fn verb(&self) -> Verb {
-        Verb::Write
-    }
-
-    fn summary(&self) -> String {
-        format!("{} {}", self.handler, self.arguments)
-    }
-
-    fn as_text(&self) -> Result<JsonText, DriverError> {
-        Ok(JsonText::of(self)?)
-    }
-}
-
-fn driver_name(handler: &str) -> DriverName {
-    DriverName::from(format!("handler:{handler}"))
-}
-
-/// The body of a recipe, and all there is to stage.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct HandledRecipe {
-    /// The operation whose effect is meant.
-    id: OperationId,
-    target: Target,
-    arguments: Value,
-    /// Whether it answers the effect; otherwise it makes it.
-    is_answer: bool,
-    /// What the effect gave, if it is known.
-    answer: Option<Value>,
-}
-
-impl Staged for HandledRecipe {}
-
-impl HandledRecipe {
-    fn key(&self) -> String {
-        self.id.to_string()
-    }
-
-    fn prepared(self, driver: DriverName) -> Result<Prepared, DriverError> {
-        let recipe = Recipe::of(driver, VERSION, &self)?;
-        let mut prepared = Prepared::plain(recipe, vec![self.target.clone()], self);
-        prepared.strategy = Strategy::Compensation;
-        Ok(prepared.boxed())
-    }
-}
-
+/// The driver of one handler.
 #[derive(Debug)]
-pub(crate) struct HandlerDriver(pub(crate) Arc<dyn CompensationHandler>);
+pub struct HandlerDriver(pub Arc<dyn CompensationHandler>);
 
 impl HandlerDriver {
     fn target(&self, id: Option<OperationId>) -> Result<Target, DriverError> {
@@ -155,6 +38,38 @@ impl HandlerDriver {
                 let why = "it is not known whether it happened".to_owned();
                 (State::Other { why }, None)
             }
+        }
+    }
+
+    /// Takes back at once what may have happened although it failed, if the handler can tell. Gives the error to return.
+    fn put_back(&self, made: &HandledRecipe, error: HandlerError) -> HandlerError {
+        let HandlerError::Unknown(why) = &error else {
+            return error;
+        };
+        let (arguments, key) = (&made.arguments, made.key());
+        let is_gone = match self.0.find(arguments, &key) {
+            Found::NotThere => true,
+            Found::Unknown => false,
+            Found::There(answer) => {
+                self.0.compensate(arguments, &answer, &key).is_ok()
+                    && self.0.find(arguments, &key) == Found::NotThere
+            }
+        };
+        if is_gone {
+            HandlerError::Nothing(why.clone())
+        } else {
+            error
+        }
+    }
+
+    /// Makes sure that an effect that was answered is not there any more, if the handler can tell.
+    fn look_again(&self, answered: &HandledRecipe) -> Result<(), DriverError> {
+        match self.0.find(&answered.arguments, &answered.key()) {
+            Found::There(_) => {
+                let why = "it was answered, and is still there".to_owned();
+                Err(DriverError::new(HandlerError::Unknown(why)))
+            }
+            Found::NotThere | Found::Unknown => Ok(()),
         }
     }
 
@@ -216,10 +131,11 @@ impl Driver for HandlerDriver {
             let answer = it.answer.clone().unwrap_or_default();
             let answered = self.0.compensate(&it.arguments, &answer, &it.key());
             answered.map_err(DriverError::new)?;
+            self.look_again(&it)?;
             Value::Bool(true)
         } else {
             let acted = self.0.act(&it.arguments, &it.key());
-            acted.map_err(DriverError::new)?
+            acted.map_err(|error| DriverError::new(self.put_back(&it, error)))?
         };
         Ok(Applied {
             completion: Completion(serde_json::json!({ "answer": answer })),

@@ -1,0 +1,198 @@
+//! Effects that Backout cannot see, made and answered by programs of the user's own: the handler `program`.
+//!
+//! - The recipe holds the programs, the directory they run in, and what they are told; the answer of the first is kept with it. Nothing
+//!   of it is a secret's place: programs look secrets up by themselves.
+//! - Each program is told the same, as JSON on its standard input: `key`, `about`, `answer`. The key and the answer are variables too.
+//! - Whoever asks can make the effect by himself the first time: he is told when the way back is kept, and says what came of it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use backout_drivers::handler::{CompensationHandler, Found, Handled, HandlerError};
+use backout_gates::{Asked, ask_program};
+use backout_model::any_path;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::env_vars;
+
+/// The handler's name. Recipes bear it.
+pub(crate) const NAME: &str = "program";
+
+/// A longer answer is on standard input only: the system limits variables.
+const VARIABLE_BYTES_MAX: usize = 64 * 1024;
+
+/// What a recipe says of an effect.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Deed {
+    /// Where its programs run.
+    #[serde(with = "any_path")]
+    pub(crate) directory: PathBuf,
+    /// What makes it; none if only whoever asked can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) act: Option<Vec<String>>,
+    /// What takes it back.
+    pub(crate) undo: Vec<String>,
+    /// What tells whether it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) look: Option<Vec<String>>,
+    /// What all of them are told.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub(crate) about: Value,
+    /// How long each may take, in milliseconds.
+    pub(crate) time_ms_max: u64,
+}
+
+impl Deed {
+    /// Makes a request of it.
+    pub(crate) fn asked(&self, name: String) -> Result<Handled, serde_json::Error> {
+        Ok(Handled::new(NAME, serde_json::to_value(self)?).named(name))
+    }
+
+    /// Runs one of its programs.
+    fn run(&self, words: &[String], key: &str, answer: Option<&Value>) -> Result<Asked, String> {
+        let told = json!({ "key": key, "about": self.about, "answer": answer });
+        let answer = match answer {
+            None => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        };
+        let mut variables = vec![(env_vars::KEY, OsStr::new(key))];
+        if answer.len() <= VARIABLE_BYTES_MAX {
+            variables.push((env_vars::ANSWER, OsStr::new(&answer)));
+        }
+        let words = words.iter().map(OsString::from).collect();
+        let time_max = Duration::from_millis(self.time_ms_max);
+        ask_program(
+            words,
+            &self.directory,
+            &variables,
+            &told.to_string(),
+            time_max,
+        )
+    }
+
+    /// Asks whether the effect is there.
+    fn find(&self, key: &str) -> Found {
+        let Some(look) = &self.look else {
+            return Found::Unknown;
+        };
+        match self.run(look, key, None) {
+            Ok(Asked {
+                code: Some(0),
+                printed,
+                ..
+            }) => Found::There(answer_of(&printed)),
+            Ok(Asked { code: Some(1), .. }) => Found::NotThere,
+            Ok(_) | Err(_) => Found::Unknown,
+        }
+    }
+}
+
+/// Carries deeds out.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    /// Whether the next effect is made by whoever asks.
+    is_callers: AtomicBool,
+    /// What the last effect that was made here gave.
+    answer: Mutex<Option<Value>>,
+}
+
+impl Programs {
+    /// Lets whoever asks make the next effect.
+    pub(crate) fn let_the_caller_act(&self) {
+        self.is_callers.store(true, Ordering::Relaxed);
+    }
+
+    /// Gives what the last effect gave.
+    pub(crate) fn take_answer(&self) -> Option<Value> {
+        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        answer.take()
+    }
+
+    fn made(&self, deed: &Deed, key: &str) -> Result<Value, HandlerError> {
+        if self.is_callers.swap(false, Ordering::Relaxed) {
+            return by_the_caller(key);
+        }
+        let Some(act) = &deed.act else {
+            let why = "only the program that did it can do it again";
+            return Err(HandlerError::Nothing(why.to_owned()));
+        };
+        let asked = deed.run(act, key, None).map_err(HandlerError::Nothing)?;
+        if asked.code == Some(0) {
+            return Ok(answer_of(&asked.printed));
+        }
+        Err(HandlerError::Unknown(asked.said))
+    }
+}
+
+impl CompensationHandler for Programs {
+    fn name(&self) -> String {
+        NAME.to_owned()
+    }
+
+    fn act(&self, arguments: &Value, key: &str) -> Result<Value, HandlerError> {
+        let answer = self.made(&read(arguments)?, key)?;
+        let mut heard = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        *heard = Some(answer.clone());
+        Ok(answer)
+    }
+
+    fn compensate(&self, arguments: &Value, answer: &Value, key: &str) -> Result<(), HandlerError> {
+        let deed = read(arguments)?;
+        let asked = deed.run(&deed.undo, key, Some(answer));
+        let asked = asked.map_err(HandlerError::Nothing)?;
+        if asked.code == Some(0) || deed.find(key) == Found::NotThere {
+            return Ok(());
+        }
+        Err(HandlerError::Unknown(asked.said))
+    }
+
+    fn find(&self, arguments: &Value, key: &str) -> Found {
+        read(arguments).map_or(Found::Unknown, |deed| deed.find(key))
+    }
+}
+
+fn read(arguments: &Value) -> Result<Deed, HandlerError> {
+    Deed::deserialize(arguments)
+        .map_err(|error| HandlerError::Nothing(format!("the recipe cannot be read: {error}")))
+}
+
+/// Takes what was printed as JSON, or else as a text without the last line's end.
+fn answer_of(printed: &str) -> Value {
+    let text = printed.trim_end_matches('\n');
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+/// What whoever asks says of the effect.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Said {
+    /// It is made, and this is kept for the way back.
+    Answer(Value),
+    /// Nothing happened, and why.
+    Nothing(String),
+}
+
+/// Tells the caller that the way back is kept, and hears what came of the effect.
+fn by_the_caller(key: &str) -> Result<Value, HandlerError> {
+    let unknown = |why: &str| HandlerError::Unknown(why.to_owned());
+    let mut out = std::io::stdout().lock();
+    let told = writeln!(out, "{}", json!({ "armed": key })).and_then(|()| out.flush());
+    if told.is_err() {
+        let why = "whoever asked does not listen any more".to_owned();
+        return Err(HandlerError::Nothing(why));
+    }
+    let mut line = String::new();
+    let heard = std::io::stdin().lock().read_line(&mut line);
+    match (heard, serde_json::from_str(&line)) {
+        (Ok(1..), Ok(Said::Answer(answer))) => Ok(answer),
+        (Ok(1..), Ok(Said::Nothing(why))) => Err(HandlerError::Nothing(why)),
+        (Ok(1..), Err(_)) => Err(unknown("what whoever asked said of it is no answer")),
+        (Ok(0) | Err(_), _) => Err(unknown("whoever asked ended without a word")),
+    }
+}

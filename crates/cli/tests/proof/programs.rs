@@ -1,0 +1,283 @@
+//! `backout act`: effects that Backout cannot see, made and answered by programs.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::world::{World, said};
+
+/// A list of users in a file, which no driver records. Twice is once.
+const UNDO: &str = r#"grep -vx "$BACKOUT_ANSWER" users > rest; mv rest users"#;
+const LOOK: &str = "grep -x ann users";
+const ADD: &str = "grep -qx ann users || echo ann >> users; echo ann";
+
+fn with_users() -> World {
+    let world = World::new();
+    world.file("users", "eve\n");
+    world
+}
+
+/// Adds a user, with more words for `act`.
+fn add(world: &World, more: &[&str], program: &str) -> std::process::Output {
+    let mut words = vec!["--json", "act", "--undo", UNDO, "--name", "add ann"];
+    words.extend(more);
+    words.extend(["--", "sh", "-c", program]);
+    world.run(&words)
+}
+
+fn json(output: &std::process::Output) -> Value {
+    let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    serde_json::from_slice(&text).unwrap_or_else(|_| panic!("{}", said(output)))
+}
+
+fn newest(world: &World) -> String {
+    world.operations().swap_remove(0).1
+}
+
+#[test]
+fn what_a_program_did_is_taken_back_by_another_and_done_again() {
+    let world = with_users();
+    let acted = json(&add(&world, &["--look", LOOK], ADD));
+    assert_eq!(acted["answer"], "ann");
+    assert!(world.ok(&["show", "@"]).contains("program, by its handler"));
+    assert_eq!(world.read("users"), "eve\nann\n");
+    for _ in 0..2 {
+        world.ok(&["undo", "--everywhere"]);
+        assert_eq!(world.read("users"), "eve\n");
+        world.ok(&["redo", "--everywhere"]);
+        assert_eq!(world.read("users"), "eve\nann\n");
+    }
+    // Somebody else removed it: there is nothing left to take back, and that is said.
+    world.file("users", "eve\n");
+    let undone = said(&world.run(&["undo", "--everywhere"]));
+    assert!(undone.contains("already as before"), "{undone}");
+    assert_eq!(world.read("users"), "eve\n");
+}
+
+#[test]
+fn a_task_takes_it_back_with_its_files() {
+    let world = with_users();
+    world.ok(&["task", "begin", "hire"]);
+    world.ok(&["--task", "hire", "write", "ann.txt", "--text", "new"]);
+    world.ok(&[
+        "--task", "hire", "act", "--undo", UNDO, "--", "sh", "-c", ADD,
+    ]);
+    assert_eq!(world.read("users"), "eve\nann\n");
+    world.ok(&["rollback", "hire"]);
+    assert_eq!(world.read("users"), "eve\n");
+    assert!(!world.path("ann.txt").exists());
+}
+
+#[test]
+fn programs_are_told_the_key_the_answer_and_what_it_is_about() {
+    let world = World::new();
+    let undo =
+        r#"["sh", "-c", "cat > told; echo $BACKOUT_KEY > key; echo $BACKOUT_ANSWER > answer"]"#;
+    let about = ["--about", r#"{"zone": 1}"#];
+    let act = [
+        &["act", "--undo", undo][..],
+        &about,
+        &["--", "echo", r#"{"id": 7}"#],
+    ]
+    .concat();
+    world.ok(&act);
+    world.ok(&["undo", "--everywhere"]);
+    let told: Value = serde_json::from_str(&world.read("told")).unwrap();
+    assert_eq!(told["answer"]["id"], 7);
+    assert_eq!(told["about"]["zone"], 1);
+    assert_eq!(world.read("key").trim(), told["key"].as_str().unwrap());
+    assert_eq!(world.read("answer"), "{\"id\":7}\n");
+}
+
+#[test]
+fn a_program_that_fails_leaves_nothing_or_a_doubt() {
+    // It failed after it had done it: that is taken back at once.
+    let world = with_users();
+    let refused = add(&world, &["--look", LOOK], &format!("{ADD}; exit 3"));
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(world.read("users"), "eve\n");
+    assert_eq!(newest(&world), "aborted");
+    // It failed before.
+    let world = with_users();
+    let refused = add(&world, &["--look", LOOK], "echo no room >&2; exit 3");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        said(&refused).contains("`sh` ended with 3: no room"),
+        "{}",
+        said(&refused)
+    );
+    assert_eq!(newest(&world), "aborted");
+    // Nobody can tell.
+    let world = with_users();
+    let unknown = add(&world, &[], "exit 3");
+    assert!(
+        said(&unknown).contains("it is not known whether it happened: `sh` ended with 3"),
+        "{}",
+        said(&unknown)
+    );
+    assert_eq!(newest(&world), "in-doubt");
+    // It was never there to begin with.
+    let missing = world.run(&["act", "--undo", "true", "--", "./missing"]);
+    assert!(
+        said(&missing).contains("could not be started"),
+        "{}",
+        said(&missing)
+    );
+}
+
+#[test]
+fn an_undo_that_fails_or_does_not_help_is_not_called_done() {
+    let world = with_users();
+    let act = |undo: &str| {
+        let more = [
+            "act",
+            "--undo",
+            undo,
+            "--look",
+            LOOK,
+            "--timeout",
+            "1",
+            "--",
+        ];
+        let words = [&more[..], &["sh", "-c", ADD]].concat();
+        world.ok(&words);
+    };
+    act("echo the server is away >&2; exit 1");
+    let failed = world.run(&["undo", "--everywhere"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(
+        said(&failed).contains("the server is away"),
+        "{}",
+        said(&failed)
+    );
+    act("true");
+    let failed = world.run(&["undo", "--everywhere"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(
+        said(&failed).contains("it was answered, and is still there"),
+        "{}",
+        said(&failed)
+    );
+    assert_eq!(world.read("users"), "eve\nann\n");
+    act("sleep 600");
+    let failed = world.run(&["undo", "--everywhere"]);
+    assert!(
+        said(&failed).contains("took longer than 1s"),
+        "{}",
+        said(&failed)
+    );
+}
+
+#[test]
+fn whoever_asks_can_do_it_and_says_what_came_of_it() {
+    let told = |world: &World, answer: &str| {
+        let mut act =
+            world.command(&["--json", "act", "--ask", "--name", "x", "--undo", "rm made"]);
+        let mut child = act.stdin(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert!(line.contains("armed"), "{line}");
+        // The way back is kept by now, so whatever happens next can be taken back.
+        assert_eq!(newest(world), "armed");
+        world.file("made", "");
+        let mut to = child.stdin.take().unwrap();
+        to.write_all(answer.as_bytes()).unwrap();
+        drop(to);
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    let world = World::new();
+    assert_eq!(told(&world, "{\"answer\": {\"id\": 7}}\n").0, Some(0));
+    world.ok(&["undo", "--everywhere"]);
+    assert!(!world.path("made").exists());
+    let again = world.run(&["redo", "--everywhere"]);
+    assert!(
+        said(&again).contains("only the program that did it can do it again"),
+        "{}",
+        said(&again)
+    );
+
+    let world = World::new();
+    let (code, said) = told(&world, "{\"nothing\": \"the name is taken\"}\n");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("the name is taken"), "{said}");
+    let (_, said) = told(&world, "");
+    assert!(
+        said.contains("whoever asked ended without a word"),
+        "{said}"
+    );
+    let mut deaf = world.command(&["act", "--ask", "--name", "x", "--undo", "true"]);
+    let (from, to) = std::io::pipe().unwrap();
+    drop(from);
+    let deaf = deaf.stdout(to).output().unwrap();
+    let why = String::from_utf8_lossy(&deaf.stderr);
+    assert!(
+        why.contains("whoever asked does not listen any more"),
+        "{why}"
+    );
+    let (_, said) = told(&world, "what?\n");
+    assert!(
+        said.contains("what whoever asked said of it is no answer"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_death_while_it_is_done_is_settled_by_a_look() {
+    let world = with_users();
+    for (program, left) in [(ADD, "eve\n"), ("true", "eve\n")] {
+        let die = format!("{program}; kill -9 $PPID");
+        let died = add(&world, &["--look", LOOK], &die);
+        assert_eq!(died.status.code(), None);
+        world.ok(&["recover"]);
+        assert_eq!(world.read("users"), left, "{program}");
+        world.check_store();
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_or_run_is_refused_before_anything_happens() {
+    let world = World::new();
+    for (words, why) in [
+        (
+            &["--undo", " ", "--", "touch", "made"][..],
+            "a program is empty\n  next: give a line for `sh`, or a JSON list of words",
+        ),
+        (
+            &["--undo", "[1]", "--", "touch", "made"],
+            "`[1]` is no program
+  why: what begins with `[` is a JSON list of words, and this is none
+  next: give it like `[\"userdel\", \"ann\"]`",
+        ),
+        (
+            &["--undo", "true", "--about", "[", "--", "touch", "made"],
+            "what the programs are to be told is not JSON: EOF while parsing a list at line 1 column 1
+  next: give it like `--about '{\"id\": 7}'`",
+        ),
+    ] {
+        let refused = world.run(&[&["act"][..], words].concat());
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains(why), "{}", said(&refused));
+    }
+    let no_text = OsStr::from_bytes(b"\xff");
+    let refused = world
+        .command(&["act", "--undo", "true", "--", "touch"])
+        .arg(no_text)
+        .output()
+        .unwrap();
+    let why = "is not UTF-8
+  why: a program is kept as text, so that it can be run again
+  next: put it into a script, and give the name of that";
+    assert!(said(&refused).contains(why), "{}", said(&refused));
+    let program = env!("CARGO_BIN_EXE_backout");
+    let inside = world.run(&[
+        "run", "--", program, "act", "--undo", "true", "--", "touch", "made",
+    ]);
+    let why = "what its programs did outside would not be watched";
+    assert!(said(&inside).contains(why), "{}", said(&inside));
+    assert!(!world.path("made").exists());
+}
