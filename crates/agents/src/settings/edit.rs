@@ -231,6 +231,11 @@ fn without(format: Format, text: &str, key: &KeyPath) -> Result<String, Settings
 fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
-        other => other.kind().to_owned(),
+        other @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Raw(_)
+        | Value::List(_)
+        | Value::Map(_)) => other.kind().to_owned(),
     }
 }

@@ -290,7 +290,24 @@ pub(crate) fn refusal(error: &ConfigError) -> Finding {
         ConfigError::Duplicate { key, first, second } => {
             twice(&key.to_string(), at(first), at(second))
         }
-        other => Finding::new(format!("it cannot be checked: {other}")),
+        other @ (ConfigError::OverLimit { .. }
+        | ConfigError::KeySyntax { .. }
+        | ConfigError::NoSuchKeys { .. }
+        | ConfigError::Ambiguous { .. }
+        | ConfigError::WrongKind { .. }
+        | ConfigError::NoIndex { .. }
+        | ConfigError::Missing { .. }
+        | ConfigError::Unclear { .. }
+        | ConfigError::TypeChange { .. }
+        | ConfigError::BadValue { .. }
+        | ConfigError::NotATable { .. }
+        | ConfigError::Unwritable { .. }
+        | ConfigError::Shared { .. }
+        | ConfigError::Unsupported { .. }
+        | ConfigError::Disturbs { .. }
+        | ConfigError::Conflict { .. }
+        | ConfigError::Remarked { .. }
+        | ConfigError::Moved { .. }) => Finding::new(format!("it cannot be checked: {other}")),
     }
 }
 

@@ -62,7 +62,11 @@ impl From<OverlayError> for TrialError {
     fn from(error: OverlayError) -> Self {
         match error {
             OverlayError::NotStarted { program, source } => Self::NotStarted { program, source },
-            other => Self::Layers(other),
+            other @ (OverlayError::Unreadable { .. }
+            | OverlayError::Unmakable { .. }
+            | OverlayError::NoPlace { .. }
+            | OverlayError::Impossible { .. }
+            | OverlayError::Lost { .. }) => Self::Layers(other),
         }
     }
 }

@@ -106,7 +106,18 @@ impl<'t> Mistakes<'t> {
             Kind::Tables(keys) => self.tables(item, keys, name),
             Kind::BySeverity(keys) => self.by_severity(item, keys, name),
             Kind::Values => self.values(item, name),
-            kind => {
+            kind @ (Kind::Bool
+            | Kind::Text
+            | Kind::Time { .. }
+            | Kind::Size
+            | Kind::Count { .. }
+            | Kind::Word(_)
+            | Kind::Words(_)
+            | Kind::Patterns
+            | Kind::Command
+            | Kind::Formats
+            | Kind::Texts
+            | Kind::Any) => {
                 if let Err((what, example)) = plain(item, kind) {
                     self.wanted(item, name, &what, &example);
                 }

@@ -104,7 +104,16 @@ impl Fault for HttpError {
         match self {
             Self::NotSent { .. } | Self::Unknown { .. } | Self::StillThere { .. } => true,
             Self::Refused { status, .. } => *status == 429 || *status >= 500,
-            _ => false,
+            Self::BadRequest(_)
+            | Self::Secret { .. }
+            | Self::NoWayBack { .. }
+            | Self::Template(_)
+            | Self::Stopped { .. }
+            | Self::Interrupted { .. }
+            | Self::NothingThere { .. }
+            | Self::Changed { .. }
+            | Self::TooLarge { .. }
+            | Self::Contents(_) => false,
         }
     }
 

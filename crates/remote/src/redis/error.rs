@@ -117,7 +117,21 @@ impl RedisFault {
     fn code(&self) -> &str {
         match self {
             Self::Said { code, .. } => code,
-            _ => "",
+            Self::Quotes { .. }
+            | Self::NoCommand
+            | Self::Url { .. }
+            | Self::Tls
+            | Self::NoPassword { .. }
+            | Self::Away { .. }
+            | Self::Strange { .. }
+            | Self::Unfit { .. }
+            | Self::Refused { .. }
+            | Self::Overtaken
+            | Self::Failed { .. }
+            | Self::Unknown(_)
+            | Self::NotPrepared
+            | Self::Contents(_)
+            | Self::Cut => "",
         }
     }
 }
