@@ -28,7 +28,7 @@ const VERSION: u16 = 1;
 pub enum Found {
     /// It is there, and this is what [`CompensationHandler::act`] gave or would have given.
     There(Value),
-    /// It is not there.
+    /// Nothing of the effect is in the world.
     NotThere,
     /// Nobody can tell.
     Unknown,

@@ -9,7 +9,7 @@ use crate::Agent;
 /// How much of what is wanted is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// All of it.
+    /// Nothing would have to be written.
     Whole,
     /// A part of it, or an older form of it.
     Part,

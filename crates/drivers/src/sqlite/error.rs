@@ -25,7 +25,7 @@ pub enum SqliteFault {
         /// The file.
         path: String,
     },
-    /// It is damaged.
+    /// SQLite cannot read all of it.
     #[error("the database `{path}` is damaged")]
     Damaged {
         /// The file.

@@ -14,7 +14,7 @@ pub enum TrialError {
     /// A command that was to be tried could not be started.
     #[error("`{program}` could not be started")]
     NotStarted {
-        /// The program.
+        /// As it was to be started.
         program: String,
         /// What the operating system said.
         #[source]

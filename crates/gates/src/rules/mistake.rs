@@ -12,7 +12,7 @@ use super::units;
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mistake {
-    /// What.
+    /// In words for people, with what would mend it.
     pub what: String,
     /// Where, if it is at one place.
     #[serde(skip_serializing_if = "Option::is_none")]

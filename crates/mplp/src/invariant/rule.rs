@@ -25,7 +25,7 @@ pub enum Rule {
     EqualTo {
         /// Which object.
         scope: Scope,
-        /// Which property.
+        /// By its name in the schema.
         property: String,
     },
     /// Equal to this text.
@@ -36,7 +36,7 @@ pub enum Rule {
     IsoDatetime,
     /// Another rule, where a property of the object is this.
     If {
-        /// Which property.
+        /// By its name in the schema.
         property: String,
         /// What it must be for the rule to hold.
         is: String,

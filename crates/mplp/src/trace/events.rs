@@ -7,7 +7,7 @@ use super::{Known, Teller, Told, files, rollback, set};
 use crate::uuid::uuid_of;
 
 impl Teller<'_> {
-    /// Tells one record.
+    /// Adds the events that a record stands for.
     pub(super) fn tell(&mut self, record: &Record) {
         self.count = 0;
         self.segments.begin(record.at);

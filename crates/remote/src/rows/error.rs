@@ -21,7 +21,7 @@ pub enum RowsError {
         /// Its five letters for that.
         code: String,
     },
-    /// It is not enrolled.
+    /// Somebody has to enroll it first.
     #[error("the database at {url} is not enrolled: enroll it with `backout db enroll {url}`")]
     NotEnrolled {
         /// Where.
