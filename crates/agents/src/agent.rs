@@ -28,7 +28,7 @@ pub enum Agent {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no agent that is known here: {}", Agent::names())]
 pub struct UnknownAgent {
-    /// The name.
+    /// As it was written.
     pub name: String,
 }
 

@@ -21,7 +21,7 @@ pub struct Told {
     pub prompt: Option<String>,
     /// Where the agent works.
     pub directory: PathBuf,
-    /// What it is.
+    /// What happened, with what is only known of such an event.
     pub what: What,
 }
 
@@ -55,7 +55,7 @@ pub struct Use {
     pub tool: String,
     /// The digest of what it was given.
     pub input: Digest,
-    /// What it does.
+    /// As far as its name and its input tell.
     pub does: Does,
 }
 
@@ -71,7 +71,7 @@ pub enum Does {
     },
     /// It runs commands in a shell.
     Shell {
-        /// The commands.
+        /// In the order in which they run.
         commands: Vec<String>,
     },
     /// It writes files, and its input does not tell which.

@@ -12,7 +12,12 @@ fn told(by: Agent, text: &str) -> Told {
 fn used(told: &Told) -> &Use {
     match &told.what {
         What::Before(used) | What::After(used) => used,
-        other => panic!("{other:?}"),
+        other @ (What::Prompt(_)
+        | What::TurnOver
+        | What::Stopped
+        | What::Ended
+        | What::Check
+        | What::Other) => panic!("{other:?}"),
     }
 }
 

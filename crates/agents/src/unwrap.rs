@@ -15,7 +15,7 @@ use crate::Agent;
 /// A command as its user means it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unwrapped {
-    /// The command.
+    /// Without what the agent put around it.
     pub command: String,
     /// The agent's own temporary files, which the wrapping writes.
     pub left_out: Vec<PathBuf>,

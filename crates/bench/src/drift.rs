@@ -39,7 +39,7 @@ pub(crate) fn measure(directory: &Path) -> Result<Vec<Row>, Failure> {
     let storm = begun.elapsed();
     let found = stormy.news.iter().map(|note| match note {
         DriftNote::Detected(drift) => drift.count,
-        _ => 0,
+        DriftNote::Resolved(_) | DriftNote::Ignoring { .. } | DriftNote::Heeding { .. } => 0,
     });
     let found: u64 = found.sum();
     let row = |work: String, measured: String, kept: Option<bool>| Row {

@@ -31,7 +31,7 @@ pub enum Op {
 /// A row that changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The table.
+    /// Its name, as in the schema.
     pub table: String,
     /// What became of the row.
     pub op: Op,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// Where something is in a text. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    /// The line.
+    /// From 1.
     pub line: u32,
-    /// The column.
+    /// From 1, in characters.
     pub column: u32,
 }
 

@@ -133,7 +133,9 @@ mod tests {
                 file.read_to_end(&mut kept).unwrap();
                 (false, kept)
             }
-            other => panic!("standard input is neither a path nor stored: {other:?}"),
+            other @ (Source::Path(_) | Source::Stored(_)) => {
+                panic!("standard input is neither a path nor stored: {other:?}")
+            }
         }
     }
 

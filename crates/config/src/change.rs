@@ -107,7 +107,7 @@ pub struct Anchor {
 /// By what a list is known again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Witness {
-    /// The list.
+    /// Where it stands.
     pub list: KeyPath,
     /// How many items it has.
     pub length: usize,

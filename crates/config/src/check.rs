@@ -29,7 +29,26 @@ pub(crate) fn checked<R>(
     let disturbs = || ConfigError::Disturbs { key: key.clone() };
     let now = Document::parse(document.format(), &text).map_err(|error| match error {
         ConfigError::OverLimit { .. } => error,
-        _ => disturbs(),
+        ConfigError::Syntax { .. }
+        | ConfigError::NotUtf8 { .. }
+        | ConfigError::KeySyntax { .. }
+        | ConfigError::NoSuchKeys { .. }
+        | ConfigError::Duplicate { .. }
+        | ConfigError::Ambiguous { .. }
+        | ConfigError::WrongKind { .. }
+        | ConfigError::NoIndex { .. }
+        | ConfigError::Missing { .. }
+        | ConfigError::Unclear { .. }
+        | ConfigError::TypeChange { .. }
+        | ConfigError::BadValue { .. }
+        | ConfigError::NotATable { .. }
+        | ConfigError::Unwritable { .. }
+        | ConfigError::Shared { .. }
+        | ConfigError::Unsupported { .. }
+        | ConfigError::Disturbs { .. }
+        | ConfigError::Conflict { .. }
+        | ConfigError::Remarked { .. }
+        | ConfigError::Moved { .. } => disturbs(),
     })?;
     let same = same_but(document, document.root(), &now, now.root(), key.segments());
     let found = now.get(key).ok().flatten().map(|found| found.value);

@@ -117,7 +117,7 @@ pub(crate) fn behind_line<'t>(text: &'t str, way: &Way<'_>) -> &'t str {
     if is_remark { rest } else { "" }
 }
 
-/// The dialect of a format.
+/// Gives who reads and edits texts of a format.
 pub(crate) fn dialect(format: Format) -> &'static dyn Dialect {
     match format {
         Format::Json => &crate::json::Json { comments: false },

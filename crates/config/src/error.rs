@@ -6,6 +6,10 @@ use crate::lines::Position;
 
 /// A refusal. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum ConfigError {
     /// The text is not what the format allows.
     #[error("{at}: {what}")]
@@ -26,7 +30,6 @@ pub enum ConfigError {
     OverLimit {
         /// What there is too much of.
         what: &'static str,
-        /// The limit.
         limit: usize,
     },
     /// A key is not written as keys are.
@@ -42,7 +45,6 @@ pub enum ConfigError {
     /// The format has no such keys.
     #[error("`{key}` cannot be a key here: {why}")]
     NoSuchKeys {
-        /// The key.
         key: KeyPath,
         /// What keys are in this format.
         why: &'static str,
@@ -89,10 +91,7 @@ pub enum ConfigError {
     },
     /// The key is not there.
     #[error("`{key}` is not there")]
-    Missing {
-        /// The key.
-        key: KeyPath,
-    },
+    Missing { key: KeyPath },
     /// Readers do not agree what the value is.
     #[error("`{text}` is unclear: {why}")]
     Unclear {
@@ -104,7 +103,6 @@ pub enum ConfigError {
     /// The value would have another type than the one that is there.
     #[error("`{key}` is {found} ({at}), and `{text}` would make it {wanted}")]
     TypeChange {
-        /// The key.
         key: KeyPath,
         /// Where it stands.
         at: Position,
@@ -123,14 +121,10 @@ pub enum ConfigError {
     },
     /// What is to be merged is no table.
     #[error("keys are merged from a table, and this is {found}")]
-    NotATable {
-        /// What it is.
-        found: &'static str,
-    },
+    NotATable { found: &'static str },
     /// The format cannot hold the value.
     #[error("{} cannot hold this value: {why}", format.name())]
     Unwritable {
-        /// The format.
         format: Format,
         /// Why not.
         why: &'static str,
@@ -138,7 +132,6 @@ pub enum ConfigError {
     /// Other keys have their value from the same place.
     #[error("`{key}` cannot be changed alone ({at}): {why}")]
     Shared {
-        /// The key.
         key: KeyPath,
         /// Where the shared value stands.
         at: Position,
@@ -148,7 +141,6 @@ pub enum ConfigError {
     /// The place is written in a way that is not edited.
     #[error("`{key}` cannot be edited here ({at}): {why}")]
     Unsupported {
-        /// The key.
         key: KeyPath,
         /// Line and column in the text.
         at: Position,
@@ -157,14 +149,10 @@ pub enum ConfigError {
     },
     /// The new text does not read as it should: other keys would change, or the text would be broken.
     #[error("`{key}` cannot be edited: the text around it would be read differently afterwards")]
-    Disturbs {
-        /// The key.
-        key: KeyPath,
-    },
+    Disturbs { key: KeyPath },
     /// The key is neither as the change left it nor as it was before.
     #[error("`{key}` was changed since: expected {}, found {}", shown(expected.as_deref()), shown(found.as_deref()))]
     Conflict {
-        /// The key.
         key: KeyPath,
         /// What the change left there.
         expected: Option<String>,
@@ -173,18 +161,10 @@ pub enum ConfigError {
     },
     /// Somebody wrote a comment on what would go.
     #[error("`{key}` has a comment that somebody else wrote since")]
-    Remarked {
-        /// The key.
-        key: KeyPath,
-    },
+    Remarked { key: KeyPath },
     /// The list on the way to the key is not the one it was.
     #[error("the list `{list}` was changed since, and `{key}` may mean another item")]
-    Moved {
-        /// The key.
-        key: KeyPath,
-        /// The list.
-        list: KeyPath,
-    },
+    Moved { key: KeyPath, list: KeyPath },
 }
 
 fn shown(raw: Option<&str>) -> String {

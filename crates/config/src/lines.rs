@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A place in a text, as people count: both from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// The line.
+    /// From 1.
     pub line: usize,
     /// The character in the line.
     pub column: usize,

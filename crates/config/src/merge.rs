@@ -36,7 +36,12 @@ pub(crate) fn merge(document: &Document<'_>, patch: &Value) -> Result<Edited, Co
             {
                 continue;
             }
-            value => now.set(&key, &NewValue::Typed(value.clone()))?,
+            value @ (Value::Bool(_)
+            | Value::Number(_)
+            | Value::Text(_)
+            | Value::Raw(_)
+            | Value::List(_)
+            | Value::Map(_)) => now.set(&key, &NewValue::Typed(value.clone()))?,
         };
         merged.text = edited.text;
         merged.changes.extend(edited.changes);
@@ -53,7 +58,13 @@ fn gather<'v>(
         let key = key.child(Segment::Name(name.clone()));
         match value {
             Value::Map(members) if !members.is_empty() => gather(members, &key, leaves),
-            value => leaves.push((key, value)),
+            value @ (Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Text(_)
+            | Value::Raw(_)
+            | Value::List(_)
+            | Value::Map(_)) => leaves.push((key, value)),
         }
     }
 }

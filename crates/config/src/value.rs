@@ -18,11 +18,11 @@ pub enum Value {
     Bool(bool),
     /// A number, as it is written.
     Number(String),
-    /// A text.
+    /// Without its quotes and escapes.
     Text(String),
     /// What only the format itself can read: a date of TOML, an alias or a tagged value of YAML.
     Raw(String),
-    /// A list.
+    /// In its order.
     List(Vec<Self>),
     /// A table, in its order.
     Map(Vec<(String, Self)>),

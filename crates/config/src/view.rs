@@ -19,7 +19,7 @@ pub struct View<'d> {
 pub enum Shape<'d> {
     /// A table or section: names, where they stand, and values, in the order of the text. A name may stand twice.
     Map(Vec<(&'d str, usize, View<'d>)>),
-    /// A list.
+    /// What stands in it, in its order.
     List(Vec<View<'d>>),
     /// Anything that has nothing below it.
     Scalar(Value),

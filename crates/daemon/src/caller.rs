@@ -49,7 +49,7 @@ impl FromStr for Role {
 pub enum Way {
     /// By the unix socket, as the user of the server.
     Socket,
-    /// With a token.
+    /// With a token of `backout serve token`.
     Token,
     /// With the session of the page.
     Session,

@@ -249,7 +249,22 @@ impl Seen {
                 }
                 return;
             }
-            _ => return,
+            Event::Captured(_)
+            | Event::Redone { .. }
+            | Event::Escalated(_)
+            | Event::TaskBegin { .. }
+            | Event::TaskCommit { .. }
+            | Event::TaskRollback { .. }
+            | Event::Checkpoint(_)
+            | Event::Prompt(_)
+            | Event::Noted(_)
+            | Event::Expired { .. }
+            | Event::Cut { .. }
+            | Event::Lost { .. }
+            | Event::Repaired(_)
+            | Event::RolloutBegun(_)
+            | Event::RolloutAt { .. }
+            | Event::RolloutEnded { .. } => return,
         };
         let is_over = matches!(status, "committed" | "aborted");
         let verb = if is_over {

@@ -36,7 +36,7 @@ struct Kept {
 /// How a page says which session it is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// By a cookie.
+    /// By a cookie, which the browser sends by itself.
     Cookie,
     /// By what it remembers, as a bearer.
     Memory,

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 pub struct Tls {
     /// The chain of certificates, our own first.
     pub certificate: PathBuf,
-    /// The key.
+    /// The file of its private key, in PEM.
     pub key: PathBuf,
 }
 

@@ -113,7 +113,7 @@ pub enum Command {
     Log(Filter),
     /// List what people asked agents, and what that did.
     Prompts(PromptFilter),
-    /// Show one operation.
+    /// Tell all that is known of an operation, with a look at its targets.
     Show(OperationRef),
     /// Show what one operation changed.
     Diff {
@@ -126,7 +126,7 @@ pub enum Command {
     },
     /// Make paths what they were.
     Restore {
-        /// The paths.
+        /// From the root.
         paths: Vec<TargetPath>,
         /// Other targets: keys of config files, rows, whatever the operation's driver can restore by itself.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -144,7 +144,7 @@ pub enum Command {
     Verify,
     /// Check evidence that was exported, by itself and against the journal.
     VerifyEvidence {
-        /// The directory that it is in.
+        /// It is only read.
         #[serde(with = "any_path")]
         directory: PathBuf,
     },
@@ -197,11 +197,11 @@ pub enum UndoWhat {
         /// Only what wrote at or below this directory, or outside of the file system; none means everywhere.
         below: Option<TargetPath>,
     },
-    /// These operations.
+    /// Each by its name, and what depends on it.
     Operations(Vec<OperationRef>),
     /// What was last done to these paths or other targets, and all below, and to nothing else.
     Paths {
-        /// The paths.
+        /// From the root; a key is inside of its file.
         paths: Vec<Key>,
         /// Everything that was done to them since this moment; none means only the last of it.
         since: Option<Timestamp>,
@@ -239,7 +239,7 @@ pub enum RedoWhat {
     Operations(Vec<OperationRef>),
 }
 
-/// What to recover.
+/// Which unfinished operations to settle, and how.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoverWhat {
@@ -304,7 +304,7 @@ pub struct UndoOptions {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskCommand {
-    /// Begin one.
+    /// Give a name to what follows.
     Begin {
         /// Its name; none takes a new one.
         id: Option<TaskId>,
@@ -350,7 +350,7 @@ pub enum CheckpointCommand {
     Return(WorkspaceReturn),
     /// Let go of the files that a checkpoint keeps; the mark stays.
     Drop {
-        /// Its name.
+        /// Of the checkpoint.
         name: CheckpointName,
     },
     /// List them.

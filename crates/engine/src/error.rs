@@ -18,6 +18,10 @@ use crate::{
 
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum EngineError {
     /// The store failed.
     #[error(transparent)]
@@ -27,23 +31,16 @@ pub enum EngineError {
     Driver(#[from] DriverError),
     /// The driver that a request or a recipe names is not there. Nothing was changed.
     #[error("this program has no driver `{name}`")]
-    NoDriver {
-        /// The driver.
-        name: DriverName,
-    },
+    NoDriver { name: DriverName },
     /// Two drivers of one name.
     #[error("there is a driver `{name}` already")]
-    DriverTaken {
-        /// The name.
-        name: DriverName,
-    },
+    DriverTaken { name: DriverName },
     /// The undo could not be made durable, so the write did not happen.
     #[error("the undo of this write could not be recorded")]
     NotArmed(#[source] StorageError),
     /// The write failed and was put back.
     #[error("operation {id} failed and was taken back")]
     TakenBack {
-        /// The operation.
         id: OperationId,
         /// Why it failed.
         #[source]
@@ -52,7 +49,6 @@ pub enum EngineError {
     /// The write happened and could not be recorded. A recovery takes it back.
     #[error("operation {id} happened, but could not be recorded")]
     NotRecorded {
-        /// The operation.
         id: OperationId,
         /// Why not.
         #[source]
@@ -61,7 +57,6 @@ pub enum EngineError {
     /// The write was to be taken back, and stays.
     #[error("operation {id} was to be taken back, and stays")]
     Stays {
-        /// The operation.
         id: OperationId,
         /// Why it was to go.
         #[source]
@@ -74,7 +69,6 @@ pub enum EngineError {
     /// The write failed, and so did putting it back.
     #[error("operation {id} failed half-way and could not be taken back")]
     HalfDone {
-        /// The operation.
         id: OperationId,
         /// Why it failed.
         #[source]
@@ -88,7 +82,6 @@ pub enum EngineError {
     /// settles it.
     #[error("what the command did is not recorded")]
     NotSettled {
-        /// The operation.
         id: OperationId,
         /// Why not.
         #[source]
@@ -125,7 +118,6 @@ pub enum EngineError {
     Busy {
         /// What both want to write.
         target: Target,
-        /// The operation that has it.
         by: OperationId,
         /// The process behind it.
         owner: Box<Owner>,
@@ -184,7 +176,6 @@ pub enum EngineError {
     /// What was done last cannot be undone any more, but something older can.
     #[error("the newest operation {id} can no longer be undone", id = id.short())]
     NewestExpired {
-        /// The operation.
         id: OperationId,
         /// Its line for people.
         summary: String,
@@ -248,23 +239,19 @@ pub enum EngineError {
     NotTouched {
         /// What is to be restored.
         target: Key,
-        /// The operation.
         id: OperationId,
     },
     /// The driver restores nothing by itself.
     #[error("the driver `{driver}` restores nothing by itself")]
     NoRestore {
-        /// The driver.
         driver: DriverName,
         /// What was to be restored.
         target: Option<Key>,
-        /// The operation.
         id: OperationId,
     },
     /// Nobody has what a path was.
     #[error("`{path}` cannot be restored")]
     Unrestorable {
-        /// The path.
         path: String,
         /// Why not.
         why: String,
@@ -274,7 +261,6 @@ pub enum EngineError {
     /// The file that a part lay in has no place for it.
     #[error("`{part}` was not restored")]
     NoHome {
-        /// The part.
         part: Box<Key>,
         /// Whether there is no such file.
         is_gone: bool,
@@ -287,16 +273,10 @@ pub enum EngineError {
     },
     /// The operation waits for no decision.
     #[error("operation {id} is {status}: there is nothing to decide")]
-    NothingToDecide {
-        /// The operation.
-        id: OperationId,
-        /// What it is.
-        status: Status,
-    },
+    NothingToDecide { id: OperationId, status: Status },
     /// The operation is still being carried out.
     #[error("operation {id} is at work in process {}", owner.pid)]
     AtWork {
-        /// The operation.
         id: OperationId,
         /// The process.
         owner: Owner,
@@ -307,7 +287,7 @@ pub enum EngineError {
         /// The name.
         id: TaskId,
     },
-    /// The task has ended.
+    /// Nothing can be added to a task that was committed or rolled back.
     #[error("the task `{id}` has ended")]
     TaskEnded {
         /// The name.
@@ -321,44 +301,27 @@ pub enum EngineError {
     },
     /// An operation of a task waits for a decision, so that the task cannot be committed.
     #[error("operation {id} of task `{task}` waits for a decision")]
-    TaskWaits {
-        /// The task.
-        task: TaskId,
-        /// The operation.
-        id: OperationId,
-    },
+    TaskWaits { task: TaskId, id: OperationId },
     /// No task was named and it is not clear which was meant.
     #[error("{open} tasks are open")]
-    WhichTask {
-        /// How many are open.
-        open: usize,
-    },
+    WhichTask { open: usize },
     /// There is no such checkpoint.
     #[error("there is no checkpoint `{name}`")]
-    NoCheckpoint {
-        /// The name.
-        name: CheckpointName,
-    },
+    NoCheckpoint { name: CheckpointName },
     /// Nothing was done since a checkpoint or a time, but to undo what stood then.
     #[error("there is nothing to undo")]
-    UndoneSince {
-        /// What was undone.
-        undone: Vec<LeftAlone>,
-    },
+    UndoneSince { undone: Vec<LeftAlone> },
     /// A checkpoint of this name belongs to somebody else.
     #[error("there is a checkpoint `{name}` already")]
     CheckpointTaken {
-        /// The name.
         name: CheckpointName,
         /// Whose it is.
         agent: Option<AgentId>,
-        /// For which task.
         task: Option<TaskId>,
     },
     /// It was asked from inside of a command, and is not the work of that command's agent and task.
     #[error("operation {id} is not for this command to take back")]
     NotOwn {
-        /// The operation.
         id: OperationId,
         /// Whose work it is, if anybody said.
         agent: Option<AgentId>,

@@ -7,6 +7,10 @@ use crate::{EngineError, Finished, RunReport, UndoReport};
 
 /// Says why a change did not happen, or not yet.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum GateError {
     /// Gates said no. Nothing was changed.
     #[error("the write was refused")]
@@ -53,7 +57,6 @@ pub enum GateError {
     /// An operation is not, or not any more, a proposal.
     #[error("operation {id} does not wait for a decision")]
     NotProposed {
-        /// The operation.
         id: OperationId,
         /// Where it stands.
         status: Status,
@@ -61,7 +64,6 @@ pub enum GateError {
     /// An operation changed nothing: it waits, or was refused.
     #[error("operation {id} changed nothing")]
     NothingDone {
-        /// The operation.
         id: OperationId,
         /// Where it stands.
         status: Status,
@@ -69,7 +71,6 @@ pub enum GateError {
     /// A task is to be committed, and a write of it waits for a decision.
     #[error("a write of the task `{task}` waits for a decision")]
     TaskWaits {
-        /// The task.
         task: TaskId,
         /// The proposal.
         id: OperationId,
@@ -112,7 +113,6 @@ pub enum GateError {
     /// The key of a call stands for another call.
     #[error("the key `{key}` belongs to operation {id}")]
     KeyTaken {
-        /// The key.
         key: CallKey,
         /// The operation that answered it.
         id: OperationId,
@@ -140,10 +140,7 @@ pub enum GateError {
     },
     /// The call was made before, and nobody can tell whether that happened.
     #[error("nobody can tell whether operation {id} happened")]
-    Unclear {
-        /// The operation.
-        id: OperationId,
-    },
+    Unclear { id: OperationId },
 }
 
 impl GateError {

@@ -61,7 +61,7 @@ pub struct StagedOperation<'e> {
 enum Begun<'e> {
     /// The same call was answered before.
     Answered(Box<Finished>),
-    /// It is staged.
+    /// It can be looked at and armed.
     Staged(Box<StagedOperation<'e>>),
 }
 

@@ -74,7 +74,14 @@ impl Engine {
                     None,
                     Vec::new(),
                 )?),
-                _ => {}
+                Status::Proposed
+                | Status::Refused
+                | Status::Armed
+                | Status::Applied
+                | Status::Committed
+                | Status::Aborted
+                | Status::Undone
+                | Status::Failed => {}
             }
         }
         self.store.release_dead()?;
@@ -135,9 +142,10 @@ impl Engine {
         operation: &Operation,
         error: &EngineError,
     ) -> Result<Recovered, EngineError> {
-        let why = match error {
-            EngineError::Driver(fault) => fault.fault().out_of_reach(),
-            _ => None,
+        let why = if let EngineError::Driver(fault) = error {
+            fault.fault().out_of_reach()
+        } else {
+            None
         };
         let why = match why {
             Some(why) => format!("{error}: {why}"),
@@ -247,7 +255,14 @@ impl Engine {
         let became = match ended.status {
             Status::Aborted => RecoveredAs::NothingHappened,
             Status::Undone => RecoveredAs::TakenBack,
-            _ => RecoveredAs::Kept,
+            Status::Proposed
+            | Status::Refused
+            | Status::Armed
+            | Status::Applied
+            | Status::Committed
+            | Status::Interrupted
+            | Status::InDoubt
+            | Status::Failed => RecoveredAs::Kept,
         };
         self.recovered(operation.id, became, None, Vec::new())
     }
@@ -482,7 +497,12 @@ impl Engine {
             _ if decide == Decide::Keep && self.keep_act(id)? => {
                 return self.recovered(id, RecoveredAs::Kept, None, Vec::new());
             }
-            _ => return Err(EngineError::NothingToDecide { id, status }),
+            Status::Proposed
+            | Status::Refused
+            | Status::Applied
+            | Status::Committed
+            | Status::Aborted
+            | Status::Undone => return Err(EngineError::NothingToDecide { id, status }),
         }
         let Some(effect) = self.claim(operation)? else {
             let owner = operation.owner.clone();
@@ -529,7 +549,10 @@ impl Engine {
                         status: self.keep(operation)?.status,
                         ..parts
                     }),
-                    _ => Ok(Recovered {
+                    RecoveredAs::NothingHappened
+                    | RecoveredAs::Kept
+                    | RecoveredAs::Interrupted
+                    | RecoveredAs::InDoubt => Ok(Recovered {
                         became: RecoveredAs::NothingHappened,
                         ..self.keep(operation)?
                     }),

@@ -249,9 +249,10 @@ fn no_home(
     part: Option<&Key>,
     (from, is_after): (OperationId, bool),
 ) -> EngineError {
-    let code = match &error {
-        EngineError::Driver(cause) => cause.fault().report().map(|report| report.code),
-        _ => None,
+    let code = if let EngineError::Driver(cause) = &error {
+        cause.fault().report().map(|report| report.code)
+    } else {
+        None
     };
     let file = part.and_then(Key::file);
     match (code, part, file) {

@@ -16,7 +16,7 @@ pub enum WriteRequest {
     Text(RequestText),
 }
 
-/// A request as text.
+/// A request in the words of its driver, which reads them again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RequestText {
     /// Who understands it.

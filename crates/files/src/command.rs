@@ -89,7 +89,7 @@ pub type Forbids = Box<dyn Fn(Writing<'_>) -> Option<String>>;
 /// What a command has done to some names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Share {
-    /// Nothing.
+    /// It has not touched any of them.
     Nothing,
     /// This, and it can be told by itself.
     Part(Part),

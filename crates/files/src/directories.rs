@@ -54,7 +54,7 @@ pub struct Walked {
     pub names: u64,
     /// How many files were read.
     pub read: u64,
-    /// How many bytes.
+    /// Of all files together.
     pub bytes: u64,
     /// What is not part of it; of very many only some.
     pub unread: Vec<Unread>,
@@ -91,7 +91,7 @@ pub struct Difference {
     pub what: What,
     /// How many bytes it had.
     pub size_before: Option<u64>,
-    /// How many it has now.
+    /// The same of what is there now.
     pub size_now: Option<u64>,
     /// What it was; none if nothing was there.
     pub was: Option<WrittenDown>,
@@ -108,7 +108,7 @@ pub struct Difference {
 pub struct KeptRoot {
     /// The directory.
     pub path: TargetPath,
-    /// What it was.
+    /// Names the contents of all that was below it.
     pub tree: Digest,
     /// Where the index of its last walk is.
     pub index: PathBuf,

@@ -17,7 +17,7 @@ pub struct LayerEntry {
     pub path: PathBuf,
     /// What it was when the layer was made; anything else is a conflict.
     pub baseline: Baseline,
-    /// What it becomes.
+    /// What stands there once the layer is applied.
     pub becomes: LayerState,
 }
 
@@ -87,7 +87,7 @@ impl From<BaseChanged> for DriverError {
 #[derive(Debug, thiserror::Error)]
 #[error("`{path}` cannot be written to")]
 pub struct UnusablePath {
-    /// The path.
+    /// As it was written.
     pub path: String,
 }
 

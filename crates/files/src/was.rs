@@ -80,7 +80,7 @@ pub struct Base {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Body {
-    /// It has none.
+    /// It has none, since it is no file.
     None,
     /// In the content store.
     Stored(Digest),

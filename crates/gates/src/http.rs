@@ -57,7 +57,7 @@ impl Url {
 /// What came back.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// The status.
+    /// As the server said it, such as 200.
     pub(crate) status: u16,
     /// The body, cut at a size.
     pub(crate) body: String,

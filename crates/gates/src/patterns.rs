@@ -95,7 +95,7 @@ impl Lazy {
 
 /// A pattern that starts at the root.
 struct Anchored {
-    /// What is literal.
+    /// The directories before the first sign.
     literal: PathBuf,
     /// The names from the first sign on.
     rest: Vec<String>,

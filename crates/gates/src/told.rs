@@ -21,7 +21,7 @@ pub const STARTER: &str = include_str!("starter.toml");
 /// A file of rules, looked through.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckedFile {
-    /// The file.
+    /// From the root.
     #[serde(serialize_with = "as_path")]
     pub file: PathBuf,
     /// Whether it is there.
@@ -38,7 +38,7 @@ pub struct Holds {
     pub file: PathBuf,
     /// The rule, by its name there.
     pub rule: String,
-    /// What it says.
+    /// In one line for people.
     pub says: String,
 }
 

@@ -56,10 +56,10 @@ pub enum OnFailure {
     Rollback,
 }
 
-/// How a command was started.
+/// What the kernel was asked to start, and how it is watched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandStart {
-    /// Its words.
+    /// The program and its arguments, as they were given.
     pub words: Vec<String>,
     /// The directory it was started in.
     pub directory: TargetPath,
@@ -77,7 +77,7 @@ pub struct CommandStart {
 /// What became of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
-    /// Its exit code, if it exited.
+    /// None if a signal ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The signal that ended it, if one did.
@@ -102,7 +102,7 @@ pub struct CommandEnd {
 /// A file that a command read as another operation had left it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ReadFrom {
-    /// The operation.
+    /// Whose bytes it read.
     pub on: OperationId,
     /// The file.
     pub path: TargetPath,
@@ -111,7 +111,7 @@ pub struct ReadFrom {
 /// What a command turned out to do: its recipe is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Captured {
-    /// The operation.
+    /// The command's, since its arm.
     pub id: OperationId,
     /// What it wrote.
     pub targets: Vec<Target>,

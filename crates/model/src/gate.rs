@@ -15,9 +15,9 @@ use crate::{AgentId, Decision, OperationId, Target, TargetPath, TaskId, Verb};
 /// Where something is in a text. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextPlace {
-    /// The line.
+    /// From 1.
     pub line: u32,
-    /// The column.
+    /// From 1, in characters.
     pub column: u32,
 }
 
@@ -41,7 +41,7 @@ pub struct Reason {
     /// The key of the new content that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What was found.
+    /// In words for people, and without secrets.
     pub found: String,
     /// What would make it pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,7 +251,7 @@ pub struct StagedChange<'c> {
 /// A change that has happened and is not committed.
 #[derive(Debug)]
 pub struct AppliedChange<'c> {
-    /// The operation.
+    /// By which it is taken back if it must not stay.
     pub id: OperationId,
     /// What kind of write it is.
     pub verb: Verb,

@@ -38,7 +38,7 @@ impl JsonText {
         &self.0
     }
 
-    /// Reads it as what it is.
+    /// Parses it into a type that was written as it.
     pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(&self.0)
     }

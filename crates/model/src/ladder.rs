@@ -92,7 +92,7 @@ pub enum Climbed {
 /// A rung, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
-    /// The rung.
+    /// How high somebody stood.
     pub rung: Rung,
     /// What came of it.
     #[serde(flatten)]
@@ -114,7 +114,7 @@ const fn is_zero(times: &u32) -> bool {
 pub struct Escalated {
     /// The operation that could not be taken back.
     pub id: OperationId,
-    /// The rung.
+    /// How high he stood.
     pub rung: Rung,
     /// What came of it.
     #[serde(flatten)]

@@ -12,24 +12,24 @@ use crate::{DependencyReason, OperationId, Status};
 pub enum LeftAlone {
     /// It came later and does not depend on anything that goes.
     Independent {
-        /// The operation.
+        /// It stays.
         id: OperationId,
     },
     /// Its later change to the same target merges cleanly.
     Merges {
-        /// The operation.
+        /// It stays, and what it changed too.
         id: OperationId,
     },
     /// It is not in effect any more.
     NotInEffect {
-        /// The operation.
+        /// It was undone, or never came to pass.
         id: OperationId,
         /// What it is instead.
         status: Status,
     },
     /// It depends on what goes, and is not among what was chosen.
     Depends {
-        /// The operation.
+        /// It stays, and may not work without what goes.
         id: OperationId,
         /// What it depends on.
         on: OperationId,
@@ -38,7 +38,7 @@ pub enum LeftAlone {
     },
     /// It read what goes, and what it read has the same bytes afterwards.
     ReadsTheSame {
-        /// The operation.
+        /// It stays.
         id: OperationId,
         /// What it read from.
         on: OperationId,
@@ -52,7 +52,7 @@ pub enum LeftAlone {
     },
     /// It stood at the checkpoint, and was undone since.
     UndoneSince {
-        /// The operation.
+        /// It is not brought back.
         id: OperationId,
         /// The undo; a redo of it brings it back.
         by: OperationId,

@@ -127,7 +127,7 @@ pub struct Owner {
 /// A target of an operation, and how it stands: a target is taken back and brought back by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The target.
+    /// As the operation named it.
     #[serde(flatten)]
     pub target: Target,
     /// The undo that took it back, while that holds. An undo that died and was kept names itself where it had done nothing.
@@ -331,7 +331,7 @@ pub struct CheckpointFiles {
 pub struct CheckpointRoot {
     /// Where it is.
     pub path: TargetPath,
-    /// The digest of all that was in it.
+    /// Names the contents of all that was below it.
     pub tree: Digest,
 }
 

@@ -4,6 +4,10 @@ use crate::{OperationId, Status};
 
 /// Says why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum PlanError {
     /// The history holds no such operation.
     #[error("there is no operation {id}")]
@@ -14,7 +18,6 @@ pub enum PlanError {
     /// It was taken back before.
     #[error("operation {id} is already undone")]
     AlreadyUndone {
-        /// The operation.
         id: OperationId,
         /// The undo.
         by: Option<OperationId>,
@@ -30,7 +33,6 @@ pub enum PlanError {
     /// It was taken back before, and what that replaced is not kept any more.
     #[error("operation {id} is already undone, and cannot be redone: its images have expired")]
     UndoneForGood {
-        /// The operation.
         id: OperationId,
         /// The undo.
         by: OperationId,
@@ -38,43 +40,29 @@ pub enum PlanError {
     /// It never came to pass.
     #[error("operation {id} was {status}: there is nothing to undo")]
     NeverHappened {
-        /// The operation.
         id: OperationId,
         /// What became of it.
         status: Status,
     },
     /// It is being applied right now, or its owner died and nobody recovered it yet.
     #[error("operation {id} is not finished")]
-    Unfinished {
-        /// The operation.
-        id: OperationId,
-    },
+    Unfinished { id: OperationId },
     /// Its images were let go.
     #[error("operation {id} can no longer be undone: its images have expired")]
     Expired {
-        /// The operation.
         id: OperationId,
         /// The named operation for whose sake it would have to go.
         for_sake_of: Option<OperationId>,
     },
     /// It was declared irreversible.
     #[error("operation {id} is irreversible")]
-    Irreversible {
-        /// The operation.
-        id: OperationId,
-    },
+    Irreversible { id: OperationId },
     /// It is a command that changed nothing.
     #[error("operation {id} changed nothing")]
-    ChangedNothing {
-        /// The operation.
-        id: OperationId,
-    },
+    ChangedNothing { id: OperationId },
     /// None of its targets is in the scope.
     #[error("nothing of operation {id} that is in effect was chosen")]
-    NothingChosen {
-        /// The operation.
-        id: OperationId,
-    },
+    NothingChosen { id: OperationId },
     /// Nothing fits the goal.
     #[error("there is nothing to undo")]
     Nothing,

@@ -28,7 +28,7 @@ pub struct KeptRequest {
 /// A call that its caller gave a key, so that asking again does nothing twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// The key.
+    /// What its caller calls it by.
     pub key: CallKey,
     /// The digest of what was asked: the same key with another request is a mistake.
     pub request: Digest,

@@ -42,7 +42,7 @@ impl fmt::Display for Lsn {
 /// Everything that must be durable before a write may happen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
-    /// The operation.
+    /// Its own for ever.
     pub id: OperationId,
     /// What kind of write it is.
     pub verb: Verb,
@@ -87,7 +87,7 @@ pub struct Intent {
     /// Things worth knowing about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// How it was started, if it is a command.
+    /// None of what drivers write themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandStart>,
     /// The call that it answers, if that has a key.
@@ -117,7 +117,7 @@ pub struct ActPlan {
 /// A write that was turned away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The operation.
+    /// It never begins.
     pub id: OperationId,
     /// What kind of write it would have been.
     pub verb: Verb,
@@ -157,26 +157,26 @@ pub enum Event {
     Captured(Box<Captured>),
     /// A command's watcher died. What the command did stays until somebody decides.
     Interrupted {
-        /// The operation.
+        /// It is in effect.
         id: OperationId,
         /// Which inodes it left.
         completion: Completion,
     },
     /// The effect happened and was verified.
     Applied {
-        /// The operation.
+        /// It can still be taken back with its task.
         id: OperationId,
         /// What only the effect could tell.
         completion: Completion,
     },
     /// The operation is kept.
     Commit {
-        /// The operation.
+        /// It is done.
         id: OperationId,
     },
     /// The operation did not come to pass.
     Abort {
-        /// The operation.
+        /// All of it is as before.
         id: OperationId,
         /// Why not.
         why: String,
@@ -211,14 +211,14 @@ pub enum Event {
     },
     /// Taking an operation back did not work on every target.
     UndoFailed {
-        /// The operation.
+        /// It stays in effect, or a part of it does.
         id: OperationId,
         /// What became of each target.
         outcomes: Vec<TargetOutcome>,
     },
     /// Taking an operation back failed, and this was done about it.
     Escalated(Box<Escalated>),
-    /// A task begins.
+    /// Somebody gives a name to what follows.
     TaskBegin {
         /// Its name.
         task: TaskId,
@@ -249,7 +249,7 @@ pub enum Event {
     Noted(Box<Note>),
     /// The images of these operations were let go; they can no longer be undone.
     Expired {
-        /// The operations.
+        /// They stay in the log.
         ids: Vec<OperationId>,
         /// Which rule let them go.
         why: String,
@@ -263,7 +263,7 @@ pub enum Event {
     },
     /// Something these operations need was lost; they can no longer be undone.
     Lost {
-        /// The operations.
+        /// They stay in the log.
         ids: Vec<OperationId>,
         /// What is gone.
         why: String,
@@ -286,7 +286,7 @@ pub enum Event {
     RolloutEnded {
         /// The rollout.
         id: OperationId,
-        /// How it ended.
+        /// Whether all was written, or what became of the rest.
         #[serde(flatten)]
         end: RolloutEnd,
     },

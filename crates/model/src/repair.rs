@@ -38,7 +38,7 @@ impl Gap {
 /// What a repair took for true of an operation whose outcome was lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assumed {
-    /// The operation.
+    /// It is told as repaired from now on.
     pub id: OperationId,
     /// What the damaged table of operations said.
     pub status: Status,

@@ -103,7 +103,7 @@ impl fmt::Display for StepAt {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not N or N/M: how many steps are done, and of how many")]
 pub struct NoStep {
-    /// The text.
+    /// As it was written.
     pub text: String,
 }
 

@@ -64,7 +64,7 @@ impl Default for Retention {
 /// A finished operation whose images could be let go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The operation.
+    /// It stays in the log without its images.
     pub id: OperationId,
     /// When it was committed, aborted or undone.
     pub at: Timestamp,

@@ -53,7 +53,7 @@ pub struct RolloutStep {
     pub at: Vec<TargetPath>,
 }
 
-/// How a wave is checked.
+/// What must hold after a wave before the next one begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaveCheck {
     /// A line for the shell. With `{target}` in it, it is for each target of the wave; otherwise once.
@@ -75,7 +75,7 @@ pub struct WaveCheck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnWaveFailure {
-    /// That wave.
+    /// Those before it stay.
     #[default]
     Wave,
     /// That wave and all before it.
@@ -112,7 +112,7 @@ pub enum RolloutMark {
     },
     /// Somebody stopped it.
     Interrupted {
-        /// In which wave.
+        /// It had begun.
         wave: u32,
     },
     /// The wave failed: from here on it is only taken back.
@@ -131,7 +131,7 @@ pub enum RolloutMark {
     },
 }
 
-/// How a rollout ended.
+/// What is in the world when a rollout is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "kebab-case")]
 pub enum RolloutEnd {
@@ -158,17 +158,17 @@ pub enum RolloutEnd {
 pub enum RolloutState {
     /// Its process is at work.
     Running {
-        /// In which wave.
+        /// It is being written or checked.
         wave: u32,
     },
     /// Its process died.
     Died {
-        /// In which wave.
+        /// It had begun.
         wave: u32,
     },
     /// It waits for a decision.
     Waits {
-        /// In which wave.
+        /// It is written, and the next has not begun.
         wave: u32,
         /// About what.
         proposal: OperationId,
@@ -182,7 +182,7 @@ pub enum RolloutState {
     },
     /// Somebody stopped it.
     Interrupted {
-        /// In which wave.
+        /// It had begun.
         wave: u32,
     },
     /// What was to be taken back did not all come back.

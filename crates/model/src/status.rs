@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an operation that is {from} cannot become {to}")]
 pub struct StatusError {
-    /// The status it has.
+    /// What the operation has and keeps.
     pub from: Status,
     /// The status it was asked to take.
     pub to: Status,

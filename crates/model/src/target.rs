@@ -80,7 +80,7 @@ impl Target {
         }
         let inside = |inner: &Self, outer: &Self| match inner.key.below(&outer.key)? {
             Below::Name if outer.reach == Reach::Node => None,
-            below => Some(below),
+            below @ (Below::Name | Below::Part) => Some(below),
         };
         match (inside(self, other), inside(other, self)) {
             (Some(Below::Name), _) => Some(Overlap::Inside),

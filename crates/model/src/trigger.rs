@@ -71,7 +71,7 @@ impl fmt::Display for TriggerKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is none of {expected}")]
 pub struct UnknownWord {
-    /// The word.
+    /// As it was written.
     pub word: String,
     /// The words that there are.
     pub expected: String,
@@ -152,7 +152,7 @@ impl FromStr for Severity {
 pub enum Source {
     /// A person, or somebody who gave no name.
     Person,
-    /// An agent.
+    /// Somebody who gave a name.
     Agent {
         /// Its name.
         agent: AgentId,

@@ -54,7 +54,7 @@ impl FromStr for TriggerAction {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` cannot be understood: {mistake}", file.display())]
 pub struct UnreadableRules {
-    /// The file.
+    /// From the root.
     pub file: PathBuf,
     /// What is wrong with it first.
     pub mistake: String,

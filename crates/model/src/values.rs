@@ -23,7 +23,7 @@ const VERSION: u16 = 1;
 pub struct NewValue {
     /// The target.
     pub key: Key,
-    /// What it was.
+    /// In words for people.
     pub before: Option<String>,
     /// What it becomes.
     pub after: Option<String>,

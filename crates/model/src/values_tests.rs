@@ -45,7 +45,13 @@ fn kinds(undo: &PreparedUndo) -> Vec<&str> {
         OutcomeKind::Conflict { .. } => "conflict",
         OutcomeKind::Skipped { .. } => "skipped",
         OutcomeKind::Overwritten { .. } => "overwritten",
-        _ => "else",
+        OutcomeKind::Merged
+        | OutcomeKind::Incomplete { .. }
+        | OutcomeKind::Overtaken { .. }
+        | OutcomeKind::AlreadyGone
+        | OutcomeKind::Left { .. }
+        | OutcomeKind::Failed { .. }
+        | OutcomeKind::InDoubt { .. } => "else",
     })
     .collect()
 }

@@ -215,7 +215,15 @@ impl NodeKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Step => "step",
-            other => other.object().as_str(),
+            other @ (Self::Context
+            | Self::Plan
+            | Self::Trace
+            | Self::Confirm
+            | Self::Role
+            | Self::Collab
+            | Self::Dialog
+            | Self::Extension
+            | Self::Network) => other.object().as_str(),
         }
     }
 

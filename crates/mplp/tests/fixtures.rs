@@ -209,7 +209,17 @@ fn golden(scope: Scope) -> Value {
                 {"participant_id": "b", "role_id": "b", "kind": "human"},
             ],
         }),
-        _ => json!({}),
+        Scope::Role
+        | Scope::Dialog
+        | Scope::Extension
+        | Scope::Network
+        | Scope::Core
+        | Scope::Event
+        | Scope::ToolEvent
+        | Scope::FileUpdateEvent
+        | Scope::GitEvent
+        | Scope::CiEvent
+        | Scope::LearningSample => json!({}),
     }
 }
 

@@ -57,11 +57,11 @@ pub fn without_password(url: &str) -> String {
 pub struct Login<'l> {
     /// The host, `localhost` for a socket.
     pub host: &'l str,
-    /// The port.
+    /// Where the server listens.
     pub port: u16,
-    /// The database.
+    /// To which the login is.
     pub database: &'l str,
-    /// The user.
+    /// Who logs in.
     pub user: &'l str,
 }
 

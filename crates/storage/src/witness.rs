@@ -34,7 +34,7 @@ const DIGEST_BYTES: usize = 64;
 pub(crate) struct Witness {
     /// The last record.
     pub(crate) last: Lsn,
-    /// Its hash.
+    /// Of the last record that was seen.
     pub(crate) hash: Digest,
     /// The last record that was certainly on the disk.
     pub(crate) durable: Lsn,

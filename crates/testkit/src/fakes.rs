@@ -17,7 +17,7 @@ use backout_model::{
 
 use crate::made;
 
-/// Contents in memory.
+/// Contents that are forgotten when a test ends.
 #[derive(Debug, Default)]
 pub struct MemoryContents {
     stored: Mutex<HashMap<Digest, Vec<u8>>>,
@@ -209,7 +209,7 @@ impl MemoryJournal {
         }
     }
 
-    /// Arms a prepared operation.
+    /// Arms what was prepared, as an engine would.
     pub fn arm<S>(&self, id: OperationId, verb: Verb, prepared: Prepared<S>) -> Armed<S> {
         let decision = Decision::new(Strategy::Snapshot, &[], "a test".to_owned());
         let intent = Intent {

@@ -82,7 +82,7 @@ pub(crate) fn judge(
         let came = match run(tree, place, &batch, PATIENCE)? {
             // What was only slow ends if it is given more time.
             Came::Endless => run(tree, place, &batch, PATIENCE * 6)?,
-            came => came,
+            came @ (Came::Passed | Came::Failed(_)) => came,
         };
         match came {
             Came::Passed => {}

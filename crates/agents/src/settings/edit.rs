@@ -9,7 +9,7 @@ use crate::Agent;
 /// How much of what is wanted is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// All of it.
+    /// Nothing would have to be written.
     Whole,
     /// A part of it, or an older form of it.
     Part,
@@ -231,6 +231,11 @@ fn without(format: Format, text: &str, key: &KeyPath) -> Result<String, Settings
 fn shown(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
-        other => other.kind().to_owned(),
+        other @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Raw(_)
+        | Value::List(_)
+        | Value::Map(_)) => other.kind().to_owned(),
     }
 }

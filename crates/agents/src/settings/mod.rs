@@ -32,7 +32,7 @@ pub struct Places {
     pub home: PathBuf,
     /// The project, if only that is meant.
     pub project: Option<PathBuf>,
-    /// This program.
+    /// The `backout` that the agent is to start.
     pub program: PathBuf,
     /// The directory of our own files for this agent.
     pub own: PathBuf,
@@ -56,7 +56,7 @@ pub struct Setup {
 /// Keys in one settings file.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    /// The file.
+    /// It need not be there yet.
     pub file: PathBuf,
     /// How it is written.
     pub format: Format,
@@ -71,16 +71,16 @@ pub struct Keys {
 pub enum Want {
     /// A value of ours. Somebody else's stands in the way.
     Value {
-        /// The key.
+        /// Where it stands in the file.
         key: KeyPath,
-        /// The value.
+        /// What must stand there.
         value: Value,
     },
     /// A value that may be anybody's: it is only set if nobody has.
     Default {
-        /// The key.
+        /// Where it stands in the file.
         key: KeyPath,
-        /// The value.
+        /// What is written if nothing stands there.
         value: Value,
     },
     /// An item of a list, beside others.
@@ -97,7 +97,7 @@ pub enum Want {
 pub struct Generated {
     /// The file that holds it.
     pub path: PathBuf,
-    /// What is in it.
+    /// The whole file.
     pub text: String,
     /// Whether it can be run.
     pub is_executable: bool,
@@ -112,7 +112,7 @@ pub enum SettingsError {
     /// Somebody else's value is in the way.
     #[error("`{key}` is set to something else: {found}")]
     Taken {
-        /// The key.
+        /// Where it stands.
         key: KeyPath,
         /// Its value.
         found: String,

@@ -79,7 +79,7 @@ fn normal(handler: &Value) -> Json {
                 Value::Text(text) => Json::from(text.as_str()),
                 Value::Bool(it) => Json::from(*it),
                 Value::Number(it) => serde_json::from_str(it).unwrap_or(Json::Null),
-                _ => continue,
+                Value::Null | Value::Raw(_) | Value::List(_) | Value::Map(_) => continue,
             };
             told.insert(name.clone(), value);
         }

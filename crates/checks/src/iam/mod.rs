@@ -34,6 +34,10 @@ const WORDS: [&[u8]; 4] = [
 pub fn may_be_in(text: &[u8]) -> bool {
     let is_name = |at: usize| {
         let rest = text.get(at..).unwrap_or_default();
+        // Most letters like it begin something else.
+        if !matches!(rest.get(1), Some(b'o' | b'O')) {
+            return false;
+        }
         let begins = |word: &[u8]| {
             let head = rest.get(..word.len());
             head.is_some_and(|head| head.eq_ignore_ascii_case(word))

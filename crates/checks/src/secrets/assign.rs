@@ -20,7 +20,7 @@ const NAMES: [(&str, &str); 10] = [
 ];
 
 /// How these parts begin.
-static BEGINNINGS: Pairs = beginnings();
+pub(super) static BEGINNINGS: Pairs = beginnings();
 
 #[expect(
     clippy::indexing_slicing,
@@ -37,17 +37,14 @@ const fn beginnings() -> Pairs {
     set
 }
 
-/// Finds the next part of a name that says "secret".
-pub(super) fn next_name(content: &[u8], from: usize) -> Option<Range<usize>> {
-    let mut at = from;
-    loop {
-        let start = BEGINNINGS.next(content, at)?;
-        let rest = content.get(start..)?;
-        if let Some(length) = NAMES.iter().find_map(|name| length_of(*name, rest)) {
-            return Some(start..start + length);
-        }
-        at = start + 1;
+/// Finds the part of a name that says "secret" and begins here.
+pub(super) fn name_at(content: &[u8], start: usize) -> Option<Range<usize>> {
+    if !BEGINNINGS.stands_at(content, start) {
+        return None;
     }
+    let rest = content.get(start..)?;
+    let length = NAMES.iter().find_map(|name| length_of(*name, rest))?;
+    Some(start..start + length)
 }
 
 /// Tells how long a name is that begins here, if it does.
@@ -114,24 +111,18 @@ const HARMLESS: [&str; 43] = [
 const NAME_MAX: usize = 64;
 const VALUE_MAX: usize = 512;
 
-/// Finds assignments of secrets.
-pub(super) fn find(content: &[u8]) -> Vec<Hit> {
-    let mut hits = Vec::new();
-    let mut at = 0;
-    while let Some(found) = next_name(content, at) {
-        let rest = content.get(found.end..).unwrap_or_default();
-        let tail = rest
-            .iter()
-            .take(NAME_MAX)
-            .take_while(|byte| is_name(**byte))
-            .count();
-        at = found.end + tail;
-        if let Some(hit) = assigned(content, found.start, at) {
-            at = hit.range.end;
-            hits.push(hit);
-        }
-    }
-    hits
+/// Tells where the name of a secret ends that begins here, or its value if that is one.
+pub(super) fn at(content: &[u8], start: usize) -> Option<(usize, Option<Hit>)> {
+    let found = name_at(content, start)?;
+    let rest = content.get(found.end..).unwrap_or_default();
+    let tail = rest
+        .iter()
+        .take(NAME_MAX)
+        .take_while(|byte| is_name(**byte))
+        .count();
+    let end = found.end + tail;
+    let hit = assigned(content, found.start, end);
+    Some((hit.as_ref().map_or(end, |hit| hit.range.end), hit))
 }
 
 fn is_name(byte: u8) -> bool {

@@ -18,6 +18,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
+use pairs::Pairs;
+
 use crate::finding::{Finding, Place};
 use crate::value::FINDINGS_MAX;
 
@@ -78,12 +80,39 @@ fn is_binary(content: &[u8]) -> bool {
     memchr::memchr(0, head).is_some()
 }
 
+/// Where a token, or the name of a secret, may begin.
+static BEGINNINGS: Pairs = Pairs::none()
+    .with_all(&tokens::PAIRS)
+    .with_all(&assign::BEGINNINGS);
+
 /// All secrets, in their order, none inside of another.
 fn hits(content: &[u8]) -> Vec<Hit> {
-    let mut hits = tokens::find(content);
-    if !is_binary(content) {
-        hits.extend(assign::find(content));
+    let is_text = !is_binary(content);
+    let (mut hits, mut assigned) = (Vec::new(), Vec::new());
+    // What stands before these places belongs to the last token, or to the last name.
+    let (mut token_from, mut name_from) = (0, 0);
+    let mut at = 0;
+    while let Some(start) = BEGINNINGS.next(content, at) {
+        at = start + 1;
+        if start >= token_from
+            && let Some(hit) = tokens::at(content, start)
+        {
+            token_from = hit.range.end;
+            if hit.kind.contains("AWS") {
+                hits.extend(shapes::aws_secret(content, &hit.range));
+            }
+            hits.push(hit);
+        }
+        if is_text
+            && start >= name_from
+            && let Some((end, hit)) = assign::at(content, start)
+        {
+            name_from = end;
+            assigned.extend(hit);
+        }
     }
+    hits.extend(shapes::discord_bots(content));
+    hits.extend(assigned);
     // A token tells more than the key that it is assigned to: of two that overlap the first found stays.
     let mut order: Vec<usize> = (0..hits.len()).collect();
     order.sort_by_key(|at| hits.get(*at).map(|hit| (hit.range.start, *at)));

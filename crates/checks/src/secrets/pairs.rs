@@ -27,18 +27,40 @@ impl Pairs {
         set.with([large, second]).with([large, also])
     }
 
+    /// Adds the pairs of another set.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a constant with a wrong index does not compile"
+    )]
+    pub(super) const fn with_all(mut self, other: &Self) -> Self {
+        let mut at = 0;
+        while at < self.0.len() {
+            self.0[at] |= other.0[at];
+            at += 1;
+        }
+        self
+    }
+
+    fn has(&self, pair: u16) -> bool {
+        let word = self.0.get(usize::from(pair >> 6)).copied().unwrap_or(0);
+        word >> (pair & 63) & 1 == 1
+    }
+
+    /// Tells whether one of the pairs stands at a place.
+    pub(super) fn stands_at(&self, content: &[u8], at: usize) -> bool {
+        let pair = content.get(at..).and_then(<[u8]>::first_chunk);
+        pair.is_some_and(|pair| self.has(u16::from_be_bytes(*pair)))
+    }
+
     /// Finds the next place where one of the pairs stands.
     pub(super) fn next(&self, content: &[u8], from: usize) -> Option<usize> {
         let mut bytes = content.get(from..)?.iter();
         let mut pair = u16::from(*bytes.next()?);
-        for (offset, byte) in bytes.enumerate() {
+        let found = bytes.position(|byte| {
             pair = pair << 8 | u16::from(*byte);
-            let word = self.0.get(usize::from(pair >> 6)).copied().unwrap_or(0);
-            if word >> (pair & 63) & 1 == 1 {
-                return Some(from + offset);
-            }
-        }
-        None
+            self.has(pair)
+        });
+        found.map(|offset| from + offset)
     }
 }
 

@@ -526,7 +526,11 @@ fn the_scan_for_names_finds_what_a_pattern_would() {
             .collect();
         let mut at = 0;
         let mut found = Vec::new();
-        while let Some(range) = super::assign::next_name(&text, at) {
+        while at < text.len() {
+            let Some(range) = super::assign::name_at(&text, at) else {
+                at += 1;
+                continue;
+            };
             at = range.end;
             found.push(range);
         }

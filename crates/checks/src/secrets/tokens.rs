@@ -150,7 +150,7 @@ const SHAPES: &[(&str, shapes::Shape)] = &[
 
 /// The pairs of bytes that formats begin with: a process that writes one file must not have to make a regular expression of a
 /// hundred beginnings first.
-static PAIRS: Pairs = pairs();
+pub(super) static PAIRS: Pairs = pairs();
 
 #[expect(
     clippy::indexing_slicing,
@@ -173,22 +173,12 @@ const fn pairs() -> Pairs {
     set
 }
 
-/// Finds all tokens.
-pub(super) fn find(content: &[u8]) -> Vec<Hit> {
-    let mut hits = Vec::new();
-    let mut at = 0;
-    while let Some(start) = PAIRS.next(content, at) {
-        at = start + 1;
-        if let Some(hit) = token(content, start).or_else(|| shape(content, start)) {
-            at = hit.range.end.max(at);
-            if hit.kind.contains("AWS") {
-                hits.extend(shapes::aws_secret(content, &hit.range));
-            }
-            hits.push(hit);
-        }
+/// Finds the token that begins here.
+pub(super) fn at(content: &[u8], start: usize) -> Option<Hit> {
+    if !PAIRS.stands_at(content, start) {
+        return None;
     }
-    hits.extend(shapes::discord_bots(content));
-    hits
+    token(content, start).or_else(|| shape(content, start))
 }
 
 /// The token of the table that begins here.
@@ -217,8 +207,12 @@ fn token(content: &[u8], start: usize) -> Option<Hit> {
 
 fn shape(content: &[u8], start: usize) -> Option<Hit> {
     let here = content.get(start..)?;
+    let first = here.first();
     SHAPES
         .iter()
-        .filter(|(prefix, _)| here.starts_with(prefix.as_bytes()))
+        // Most begin with another letter.
+        .filter(|(prefix, _)| {
+            prefix.as_bytes().first() == first && here.starts_with(prefix.as_bytes())
+        })
         .find_map(|(_, shape)| shape(content, start))
 }

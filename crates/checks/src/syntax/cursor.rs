@@ -83,6 +83,21 @@ impl<'t> Cursor<'t> {
         sees
     }
 
+    /// Takes an ASCII character if it stands here.
+    pub(super) fn eat_byte(&mut self, wanted: u8) -> bool {
+        let sees = wanted.is_ascii() && self.peek() == Some(wanted);
+        self.at += usize::from(sees);
+        sees
+    }
+
+    /// Skips the bytes that are wanted. Of the bytes of one longer character all are wanted, or none.
+    pub(super) fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let length = rest.iter().position(|byte| !wanted(*byte));
+        self.at += length.unwrap_or(rest.len());
+        debug_assert!(self.text.is_char_boundary(self.at));
+    }
+
     /// Takes the bytes that are wanted. A byte of a longer character is wanted or not as a whole.
     pub(super) fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'t str {
         let start = self.at;

@@ -73,18 +73,22 @@ impl<'t> Reader<'t> {
             .mended_by("JSON holds one value: remove what is behind it"))
     }
 
-    /// Skips space, and comments where they may be.
+    /// Skips space, and comments where they may be. Mostly there is nothing to skip.
+    #[inline]
     fn skip(&mut self) -> Result<(), Fault> {
+        match self.cursor.peek() {
+            Some(b' ' | b'\t' | b'\n' | b'\r' | b'/') => self.skip_space(),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn skip_space(&mut self) -> Result<(), Fault> {
         loop {
-            // Mostly there is nothing to skip.
-            match self.cursor.peek() {
-                Some(b' ' | b'\t' | b'\n' | b'\r' | b'/') => {}
-                Some(_) | None => return Ok(()),
-            }
             self.cursor
-                .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
-            let starts = self.cursor.sees("//") || self.cursor.sees("/*");
-            if !starts {
+                .skip_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+            if self.cursor.peek() != Some(b'/')
+                || !matches!(self.cursor.peek_at(1), Some(b'/' | b'*'))
+            {
                 return Ok(());
             }
             if self.comments == Comments::Refused {
@@ -128,7 +132,7 @@ impl<'t> Reader<'t> {
             step: Step::Index(0),
         });
         self.skip()?;
-        if self.cursor.eat(if is_object { "}" } else { "]" }) {
+        if self.cursor.eat_byte(if is_object { b'}' } else { b']' }) {
             self.open.pop();
             return Ok(());
         }
@@ -141,7 +145,7 @@ impl<'t> Reader<'t> {
         if is_object {
             self.name()?;
             self.skip()?;
-            if !self.cursor.eat(":") {
+            if !self.cursor.eat_byte(b':') {
                 if self.cursor.is_done() {
                     return Err(self.unclosed());
                 }
@@ -194,16 +198,17 @@ impl<'t> Reader<'t> {
     fn behind_value(&mut self) -> Result<(), Fault> {
         self.skip()?;
         let is_object = self.open.last().is_some_and(|open| open.names.is_some());
-        let closer = if is_object { "}" } else { "]" };
-        if self.cursor.eat(closer) {
+        let closer = if is_object { b'}' } else { b']' };
+        if self.cursor.eat_byte(closer) {
             self.open.pop();
             return Ok(());
         }
         let comma = self.cursor.at();
-        if self.cursor.eat(",") {
+        if self.cursor.eat_byte(b',') {
             self.skip()?;
-            if self.cursor.sees(closer) {
+            if self.cursor.peek() == Some(closer) {
                 if self.comments == Comments::Refused {
+                    let closer = char::from(closer);
                     return Err(
                         Fault::new(comma, format!("a comma stands before `{closer}`"))
                             .mended_by("remove the comma"),
@@ -221,6 +226,7 @@ impl<'t> Reader<'t> {
         if self.cursor.is_done() {
             return Err(self.unclosed());
         }
+        let closer = char::from(closer);
         let found = standing_at(self.cursor.text(), comma);
         let fault = self.fault(format!("`,` or `{closer}` is needed here, not {found}"));
         Err(match self.cursor.peek() {
@@ -248,7 +254,7 @@ impl<'t> Reader<'t> {
         let mut is_plain = true;
         loop {
             self.cursor
-                .take_while(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
+                .skip_while(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
             match self.cursor.peek() {
                 Some(b'"') => {
                     self.cursor.bump();
@@ -374,6 +380,10 @@ pub(super) fn twice(text: &str, first: usize, second: usize, key: &str) -> Findi
 
 fn is_number(raw: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // Most numbers are plain.
+    if digits(raw) {
+        return raw == "0" || !raw.starts_with('0');
+    }
     let raw = raw.strip_prefix('-').unwrap_or(raw);
     let (mantissa, exponent) = match raw.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),

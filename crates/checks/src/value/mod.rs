@@ -38,7 +38,7 @@ pub struct Node {
     pub(crate) at: u32,
     /// Whether it comes through an alias or a merge key of YAML: what is below it stands elsewhere.
     pub(crate) copied: bool,
-    /// What it is.
+    /// The value itself, with all that is below it.
     pub kind: Kind,
 }
 
@@ -51,9 +51,9 @@ pub enum Kind {
     Bool(bool),
     /// A number, as it is written.
     Number(Box<str>),
-    /// A text.
+    /// Without its quotes and escapes.
     Text(Box<str>),
-    /// A list.
+    /// In its order.
     List(Vec<Node>),
     /// A table, in the order of the text.
     Map(Vec<(Box<str>, Node)>),
@@ -168,7 +168,7 @@ impl Node {
         }
     }
 
-    /// The text, if it is one.
+    /// Gives what it means; none if it is no text.
     pub fn as_text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
@@ -290,7 +290,24 @@ pub(crate) fn refusal(error: &ConfigError) -> Finding {
         ConfigError::Duplicate { key, first, second } => {
             twice(&key.to_string(), at(first), at(second))
         }
-        other => Finding::new(format!("it cannot be checked: {other}")),
+        other @ (ConfigError::OverLimit { .. }
+        | ConfigError::KeySyntax { .. }
+        | ConfigError::NoSuchKeys { .. }
+        | ConfigError::Ambiguous { .. }
+        | ConfigError::WrongKind { .. }
+        | ConfigError::NoIndex { .. }
+        | ConfigError::Missing { .. }
+        | ConfigError::Unclear { .. }
+        | ConfigError::TypeChange { .. }
+        | ConfigError::BadValue { .. }
+        | ConfigError::NotATable { .. }
+        | ConfigError::Unwritable { .. }
+        | ConfigError::Shared { .. }
+        | ConfigError::Unsupported { .. }
+        | ConfigError::Disturbs { .. }
+        | ConfigError::Conflict { .. }
+        | ConfigError::Remarked { .. }
+        | ConfigError::Moved { .. }) => Finding::new(format!("it cannot be checked: {other}")),
     }
 }
 

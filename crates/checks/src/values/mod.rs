@@ -40,7 +40,7 @@ pub struct ValueRule {
     /// The values that are allowed.
     #[serde(default)]
     pub one_of: Option<Vec<serde_json::Value>>,
-    /// What kind of value it has to be.
+    /// Anything if it is left out.
     #[serde(default, rename = "type")]
     pub kind: Option<ValueType>,
     /// Whether a key like this has to be there.
@@ -65,7 +65,7 @@ pub enum ValueType {
     Boolean,
     /// A whole number.
     Integer,
-    /// Any number.
+    /// Whole, or with a fraction.
     Number,
     /// A text.
     String,

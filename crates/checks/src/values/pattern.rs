@@ -51,7 +51,7 @@ impl TryFrom<String> for KeyPattern {
                         "the key `{text}` is no pattern: `[+]` is no item that is there"
                     ));
                 }
-                segment => Step::Is(segment.clone()),
+                segment @ (Segment::Name(_) | Segment::Index(_)) => Step::Is(segment.clone()),
             };
             // `**.**` is `**`, and would only cost time.
             if step != Step::Deep || steps.last() != Some(&Step::Deep) {

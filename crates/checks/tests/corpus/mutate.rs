@@ -59,7 +59,22 @@ fn with_closer(format: Format, text: &str) -> String {
     let closer = match format {
         Format::Xml => "</closer>",
         Format::Ini => "\n[closer",
-        _ => "}",
+        Format::Json
+        | Format::JsonWithComments
+        | Format::Yaml
+        | Format::Toml
+        | Format::Env
+        | Format::Shell
+        | Format::Sql
+        | Format::Hcl
+        | Format::Dockerfile
+        | Format::Python
+        | Format::JavaScript
+        | Format::TypeScript
+        | Format::Tsx
+        | Format::Rust
+        | Format::Go
+        | Format::C => "}",
     };
     format!("{}{closer}{}", &text[..at], &text[at..])
 }

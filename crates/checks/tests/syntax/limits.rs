@@ -55,7 +55,23 @@ fn deep_nesting_is_told_and_overflows_no_stack() {
     ] {
         let text = match format {
             Format::Toml => format!("a={}", "[".repeat(50_000)),
-            _ => open.repeat(50_000),
+            Format::Json
+            | Format::JsonWithComments
+            | Format::Yaml
+            | Format::Xml
+            | Format::Ini
+            | Format::Env
+            | Format::Shell
+            | Format::Sql
+            | Format::Hcl
+            | Format::Dockerfile
+            | Format::Python
+            | Format::JavaScript
+            | Format::TypeScript
+            | Format::Tsx
+            | Format::Rust
+            | Format::Go
+            | Format::C => open.repeat(50_000),
         };
         let found = found(format, &text);
         assert!(

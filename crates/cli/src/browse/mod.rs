@@ -141,7 +141,16 @@ impl Browser {
         match key {
             Key::Letter('\u{3}') => return Ok(Then::Leave),
             Key::Letter('\u{1a}') => return Ok(Then::Stop),
-            _ => {}
+            Key::Letter(_)
+            | Key::Enter
+            | Key::Escape
+            | Key::Backspace
+            | Key::Up
+            | Key::Down
+            | Key::PageUp
+            | Key::PageDown
+            | Key::Home
+            | Key::End => {}
         }
         if self.page.is_some() {
             self.on_page(session, terminal, key)?;
@@ -259,7 +268,13 @@ impl Browser {
                 typed.push(letter);
                 self.typed = Some(typed);
             }
-            _ => self.typed = Some(typed),
+            Key::Letter(_)
+            | Key::Up
+            | Key::Down
+            | Key::PageUp
+            | Key::PageDown
+            | Key::Home
+            | Key::End => self.typed = Some(typed),
         }
         Ok(Then::GoOn)
     }

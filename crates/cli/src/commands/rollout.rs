@@ -229,7 +229,9 @@ fn same(session: &Session, content: &Path, targets: &[PathBuf]) -> Result<Vec<St
         let path = absolute(path)?;
         let source = match &source {
             Source::Bytes(bytes) => Source::Bytes(bytes.clone()),
-            _ => Source::Path(absolute(content)?),
+            Source::Path(_) | Source::Stored(_) | Source::Opened(_) => {
+                Source::Path(absolute(content)?)
+            }
         };
         step(FileRequest::Write {
             path,
@@ -260,7 +262,18 @@ fn step(request: FileRequest) -> Result<StartStep, Failure> {
         | FileRequest::Append { path, .. }
         | FileRequest::Edit { path, .. }
         | FileRequest::Remove { path, .. } => path.clone(),
-        _ => {
+        FileRequest::Patch { .. }
+        | FileRequest::Move { .. }
+        | FileRequest::Copy { .. }
+        | FileRequest::Mkdir { .. }
+        | FileRequest::Symlink { .. }
+        | FileRequest::HardLink { .. }
+        | FileRequest::Chmod { .. }
+        | FileRequest::Chown { .. }
+        | FileRequest::Layer { .. }
+        | FileRequest::Restore { .. }
+        | FileRequest::Batch(_)
+        | FileRequest::Within { .. } => {
             let report = Report::usage("no rollout was begun");
             let report = report.because("a change of the plan is not one of one file");
             return Err(report

@@ -42,7 +42,15 @@ pub(super) fn shown(session: &mut Session, view: &GraphView) {
         let (sign, style) = sign(node);
         let version = match node.kind {
             NodeKind::Step => String::new(),
-            _ => format!("v{}", node.version),
+            NodeKind::Context
+            | NodeKind::Plan
+            | NodeKind::Trace
+            | NodeKind::Confirm
+            | NodeKind::Role
+            | NodeKind::Collab
+            | NodeKind::Dialog
+            | NodeKind::Extension
+            | NodeKind::Network => format!("v{}", node.version),
         };
         vec![
             Cell::new(DIM, gutter.before)

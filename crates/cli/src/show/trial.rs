@@ -190,7 +190,12 @@ pub(super) fn list(session: &mut Session, trials: &[TrialView], now: Timestamp) 
 pub(super) fn waits_with(trial: &TrialView) -> String {
     match trial.standing {
         TrialStanding::Pending => counted(trial.changes.len() as u64, "change"),
-        other => standing(other).to_owned(),
+        other @ (TrialStanding::Running
+        | TrialStanding::Empty
+        | TrialStanding::Interrupted
+        | TrialStanding::Lost
+        | TrialStanding::Applied
+        | TrialStanding::Discarded) => standing(other).to_owned(),
     }
 }
 

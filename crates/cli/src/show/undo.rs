@@ -267,7 +267,18 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
                     TakeBack::Undo => "gone, as before".to_owned(),
                     TakeBack::Redo => "gone again".to_owned(),
                 },
-                _ => outcome_text(outcome, here, step.way),
+                OutcomeKind::Restored
+                | OutcomeKind::Compensated
+                | OutcomeKind::Merged
+                | OutcomeKind::Overwritten { .. }
+                | OutcomeKind::Incomplete { .. }
+                | OutcomeKind::Overtaken { .. }
+                | OutcomeKind::AlreadyGone
+                | OutcomeKind::Left { .. }
+                | OutcomeKind::Skipped { .. }
+                | OutcomeKind::Conflict { .. }
+                | OutcomeKind::Failed { .. }
+                | OutcomeKind::InDoubt { .. } => outcome_text(outcome, here, step.way),
             };
             vec![
                 Cell::plain(format!("  {path}")),

@@ -38,7 +38,7 @@ impl Shop {
     fn value(&self, key: &str) -> Option<String> {
         match self.server.ask(&["GET", key]) {
             Reply::Bytes(bytes) => Some(String::from_utf8(bytes).unwrap()),
-            _ => None,
+            Reply::Nil | Reply::Int(_) | Reply::Error(_) | Reply::List(_) => None,
         }
     }
 }

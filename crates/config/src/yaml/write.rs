@@ -172,7 +172,7 @@ pub(super) fn block_chain(
     let rest = if below.is_empty() {
         match value {
             Fresh::Raw(raw) if raw.contains('\n') => block_raw(raw, &inner, line_break),
-            value => format!(" {}", written(value, "", false)),
+            value @ (Fresh::Value(_) | Fresh::Raw(_)) => format!(" {}", written(value, "", false)),
         }
     } else {
         let (gap, deeper) = match segment {

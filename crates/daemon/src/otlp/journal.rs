@@ -147,7 +147,21 @@ impl Follower {
             }
             Event::UndoFailed { id, .. } => failed(telemetry, id, at),
             Event::TaskRollback { task, .. } => self.rolled_back(telemetry, &task, at),
-            _ => {}
+            Event::Undone { .. }
+            | Event::Redone { .. }
+            | Event::Escalated(_)
+            | Event::TaskBegin { .. }
+            | Event::TaskCommit { .. }
+            | Event::Checkpoint(_)
+            | Event::Prompt(_)
+            | Event::Noted(_)
+            | Event::Expired { .. }
+            | Event::Cut { .. }
+            | Event::Lost { .. }
+            | Event::Repaired(_)
+            | Event::RolloutBegun(_)
+            | Event::RolloutAt { .. }
+            | Event::RolloutEnded { .. } => {}
         }
     }
 

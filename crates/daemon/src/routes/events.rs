@@ -156,7 +156,23 @@ fn tell(
         }
         Event::Expired { ids, .. } | Event::Lost { ids, .. } => also("ids", object!(ids)),
         Event::Proposed(proposal) => agent.clone_from(&proposal.agent),
-        _ => {}
+        Event::Intent(_)
+        | Event::Refused(_)
+        | Event::Captured(_)
+        | Event::Interrupted { .. }
+        | Event::Applied { .. }
+        | Event::Commit { .. }
+        | Event::Abort { .. }
+        | Event::Undone { .. }
+        | Event::Redone { .. }
+        | Event::UndoFailed { .. }
+        | Event::Escalated(_)
+        | Event::Noted(_)
+        | Event::Cut { .. }
+        | Event::Repaired(_)
+        | Event::RolloutBegun(_)
+        | Event::RolloutAt { .. }
+        | Event::RolloutEnded { .. } => {}
     }
     if own.is_some() && agent.as_ref() != own {
         return Ok(None);

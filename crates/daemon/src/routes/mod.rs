@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Number,
     /// How many: between 1 and this.
     UpTo(usize),
-    /// One of these.
+    /// A word of a closed set.
     OneOf(&'static [&'static str]),
 }
 
@@ -52,9 +52,9 @@ pub(crate) enum Answer {
     Events,
     /// Text for Prometheus.
     Text,
-    /// Bytes.
+    /// A content as it is, and no JSON.
     Bytes,
-    /// Nothing.
+    /// A status and no body.
     Nothing,
 }
 

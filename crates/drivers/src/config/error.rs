@@ -82,7 +82,11 @@ impl From<ConfigFault> for DriverError {
         match error {
             // What is wrong with the file is told as for any write of it.
             ConfigFault::File(error) => error.into(),
-            error => Self::new(error),
+            error @ (ConfigFault::NoFormat { .. }
+            | ConfigFault::Config { .. }
+            | ConfigFault::Recipe { .. }
+            | ConfigFault::Unreadable(_)
+            | ConfigFault::Contents(_)) => Self::new(error),
         }
     }
 }

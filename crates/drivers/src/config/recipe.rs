@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::error::ConfigFault;
 use crate::file::{FileError, Staged};
 
-/// The name of the driver.
+/// By this name it is registered and stands in recipes.
 pub(super) const CONFIG: DriverName = DriverName::literal("config");
 
 /// The newest version of the body that this program writes and reads.

@@ -29,14 +29,14 @@ pub struct ConfigRequest {
 pub enum ConfigEdit {
     /// A key gets a value. What is missing above it is made.
     Set {
-        /// The key.
+        /// Where it is to stand.
         key: KeyPath,
-        /// The value.
+        /// As somebody wrote it, or with its type.
         value: NewValue,
     },
     /// A key goes.
     Unset {
-        /// The key.
+        /// It need not be there.
         key: KeyPath,
     },
     /// Keys become what they were, whatever they are.
@@ -48,7 +48,7 @@ pub enum ConfigEdit {
     },
     /// Keys come, change and go as a patch says (RFC 7396): tables are merged, `null` removes.
     Merge {
-        /// The patch.
+        /// In JSON, whatever the format of the file is.
         patch: Value,
     },
 }
@@ -56,7 +56,7 @@ pub enum ConfigEdit {
 /// What a key was.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Was {
-    /// The key.
+    /// Where it stood.
     pub key: KeyPath,
     /// Its value as it stood in the text, and what it means; none if it was not there.
     pub value: Option<(String, Value)>,
@@ -92,7 +92,7 @@ impl ConfigRequest {
             })
     }
 
-    /// Edits a text.
+    /// Gives the text with the edit in it, and which keys it changed.
     pub(super) fn edited(&self, format: Format, text: &[u8]) -> Result<Edited, ConfigError> {
         let document = Document::from_bytes(format, text)?;
         match &self.edit {

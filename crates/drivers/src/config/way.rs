@@ -210,6 +210,24 @@ fn said(error: &ConfigError) -> String {
             (Some(_), Some(_)) | (None, None) => "somebody else gave it another value".to_owned(),
         },
         ConfigError::Remarked { .. } => "somebody else wrote a comment on it".to_owned(),
-        error => error.to_string(),
+        error @ (ConfigError::Syntax { .. }
+        | ConfigError::NotUtf8 { .. }
+        | ConfigError::OverLimit { .. }
+        | ConfigError::KeySyntax { .. }
+        | ConfigError::NoSuchKeys { .. }
+        | ConfigError::Duplicate { .. }
+        | ConfigError::Ambiguous { .. }
+        | ConfigError::WrongKind { .. }
+        | ConfigError::NoIndex { .. }
+        | ConfigError::Missing { .. }
+        | ConfigError::Unclear { .. }
+        | ConfigError::TypeChange { .. }
+        | ConfigError::BadValue { .. }
+        | ConfigError::NotATable { .. }
+        | ConfigError::Unwritable { .. }
+        | ConfigError::Shared { .. }
+        | ConfigError::Unsupported { .. }
+        | ConfigError::Disturbs { .. }
+        | ConfigError::Moved { .. }) => error.to_string(),
     }
 }

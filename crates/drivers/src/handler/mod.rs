@@ -23,7 +23,7 @@ pub use request::Handled;
 pub enum Found {
     /// It is there, and this is what [`CompensationHandler::act`] gave or would have given.
     There(Value),
-    /// It is not there.
+    /// Nothing of the effect is in the world.
     NotThere,
     /// Nobody can tell.
     Unknown,

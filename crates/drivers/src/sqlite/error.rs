@@ -25,7 +25,7 @@ pub enum SqliteFault {
         /// The file.
         path: String,
     },
-    /// It is damaged.
+    /// SQLite cannot read all of it.
     #[error("the database `{path}` is damaged")]
     Damaged {
         /// The file.
@@ -151,7 +151,19 @@ impl From<SqliteFault> for DriverError {
         match error {
             SqliteFault::File(error) => error.into(),
             SqliteFault::Recipe(error) => Self::new(error),
-            error => Self::new(error),
+            error @ (SqliteFault::Missing { .. }
+            | SqliteFault::NoDatabase { .. }
+            | SqliteFault::Damaged { .. }
+            | SqliteFault::Busy { .. }
+            | SqliteFault::ReadOnly { .. }
+            | SqliteFault::Refused { .. }
+            | SqliteFault::TooMuch { .. }
+            | SqliteFault::Statement { .. }
+            | SqliteFault::Changed { .. }
+            | SqliteFault::NotPrepared { .. }
+            | SqliteFault::Sqlite { .. }
+            | SqliteFault::Contents(_)
+            | SqliteFault::Key(_)) => Self::new(error),
         }
     }
 }

@@ -59,7 +59,7 @@ const fn is_zero(number: &i64) -> bool {
 /// The rows of a table that changed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct TableRows {
-    /// How many.
+    /// How many came, changed and went.
     #[serde(flatten)]
     pub(super) tally: Tally,
     /// What they are called; none if there are too many.
@@ -124,7 +124,7 @@ impl SqliteRecipe {
         Self::read(&effect.recipe)
     }
 
-    /// Reads a recipe.
+    /// Reads the body of a recipe of this driver.
     pub(super) fn read(recipe: &Recipe) -> Result<Self, SqliteFault> {
         Ok(recipe.read(VERSION)?)
     }

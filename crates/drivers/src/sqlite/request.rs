@@ -16,7 +16,7 @@ use super::recipe::SQLITE;
 pub struct SqlRequest {
     /// The file.
     pub path: PathBuf,
-    /// The statements.
+    /// In SQL, with semicolons between them.
     pub statements: String,
     /// Its line for people, if it makes rows what they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use backout_changeset::Value;
 use backout_changeset::rusqlite::types::ValueRef;
 
-/// Writes a value.
+/// Writes a value so that no two different ones are written alike.
 pub(super) fn write_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     let mut long = |letter: u8, text: &[u8]| {
         bytes.push(letter);

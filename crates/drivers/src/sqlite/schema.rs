@@ -23,7 +23,7 @@ pub(super) const IMAGE_MIB_MAX: u64 = 256;
 pub(super) struct Object {
     /// `index`, `view` or `trigger`.
     pub(super) kind: String,
-    /// Its name.
+    /// As the schema has it.
     pub(super) name: String,
     /// What it belongs to.
     pub(super) table: String,
@@ -38,7 +38,7 @@ pub(super) struct Image {
     pub(super) sql: String,
     /// Its indexes and triggers.
     pub(super) rest: Vec<Object>,
-    /// Its rows.
+    /// What all its rows hash to.
     pub(super) rows: Digest,
     /// How many they are.
     pub(super) count: u64,

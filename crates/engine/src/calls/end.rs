@@ -13,7 +13,7 @@ use crate::{Engine, EngineError, GateError, RunReport};
 /// What a call came to.
 #[derive(Debug, Clone)]
 pub struct CallEnded {
-    /// The operation.
+    /// The one that was begun when the call was told.
     pub id: OperationId,
     /// Its line for people.
     pub summary: String,

@@ -27,7 +27,7 @@ const NOTICES: [&str; 4] = [
 /// A prompt as an agent tells it.
 #[derive(Debug, Clone)]
 pub struct NewPrompt<'p> {
-    /// The agent.
+    /// Whom somebody asked.
     pub agent: &'p AgentId,
     /// Its name for the conversation.
     pub session: &'p str,

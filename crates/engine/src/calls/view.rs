@@ -8,7 +8,7 @@ use crate::{Engine, EngineError, Filter};
 /// A prompt, and what answered it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PromptView {
-    /// The prompt.
+    /// What somebody asked, and whom.
     #[serde(flatten)]
     pub prompt: Prompt,
     /// How many operations answered it.

@@ -124,7 +124,7 @@ impl<'e> Comparison<'e> {
                 Some(found) => self.files.read(&found, FILE_BYTES_MAX)?,
                 None => Shown::Lost(why),
             },
-            shown => shown,
+            shown @ (Shown::Bytes(_) | Shown::TooMany) => shown,
         };
         Ok(match shown {
             Shown::Bytes(bytes) => {

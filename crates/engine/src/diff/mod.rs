@@ -79,7 +79,7 @@ impl Engine {
                 Some(found) => self.files.read(&found, bytes_max)?,
                 None => Shown::Lost(why),
             },
-            shown => shown,
+            shown @ (Shown::Bytes(_) | Shown::TooMany) => shown,
         };
         Ok(match shown {
             Shown::Bytes(bytes) => Ok(bytes),

@@ -30,13 +30,13 @@ pub(super) struct Claims {
 /// What is known of a name before an operation tells of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
-    /// Nothing.
+    /// It has to be compared.
     Nothing,
-    /// Its looks.
+    /// Its mode, owner and attributes.
     Looks,
-    /// Parts of it.
+    /// Some keys or rows of it.
     Parts,
-    /// All.
+    /// Nothing of it has to be compared any more.
     All,
 }
 

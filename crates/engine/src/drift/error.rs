@@ -59,7 +59,7 @@ pub enum DriftError {
     /// Some of it was done, and some was not.
     #[error("not all of it was done")]
     Partly {
-        /// What was done.
+        /// In the order in which it was done.
         done: Box<DriftDecided>,
         /// Why the rest was not.
         left: Vec<EngineError>,

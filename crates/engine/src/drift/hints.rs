@@ -22,7 +22,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// More names than these are not worth telling apart.
 const TOUCHED_MAX: usize = 4_096;
 
-/// What was heard.
+/// Where something happened since somebody asked last.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     /// Names at which something happened.

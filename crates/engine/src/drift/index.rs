@@ -85,7 +85,7 @@ impl StatIndex {
         std::mem::take(&mut self.right)
     }
 
-    /// Forgets all of it.
+    /// Has every target be looked at again.
     pub(super) fn forget(&mut self) {
         self.known.clear();
         self.looked.clear();

@@ -140,7 +140,7 @@ pub struct DriftView {
     pub subject: String,
     /// Where in the journal.
     pub lsn: Lsn,
-    /// What it is.
+    /// As the journal has it.
     #[serde(flatten)]
     pub drift: Drift,
 }
@@ -154,7 +154,7 @@ pub struct DriftHistory {
     pub lsn: Lsn,
     /// When it was noted.
     pub at: Timestamp,
-    /// What was noted.
+    /// As it stands in the journal.
     #[serde(flatten)]
     pub note: DriftNote,
 }
@@ -162,13 +162,13 @@ pub struct DriftHistory {
 /// An operation whose targets could not be looked at.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unanswered {
-    /// The operation.
+    /// It may have drifted.
     pub operation: OperationId,
     /// Why not.
     pub why: String,
 }
 
-/// What was decided.
+/// What became of drift that somebody decided about.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct DriftDecided {
     /// Drift that is over.

@@ -14,7 +14,7 @@ const ONE_BY_ONE_MAX: usize = 256;
 /// What is not as it was recorded last.
 #[derive(Debug, Default)]
 pub(crate) struct NotAsRecorded {
-    /// What differs, and how.
+    /// Each target, and in what it is not so.
     pub(crate) differing: Vec<(Target, DriftKind)>,
     /// What could not be looked at, and why.
     pub(crate) unanswered: Vec<(OperationId, String)>,

@@ -152,7 +152,11 @@ impl Engine {
             let looking = Looking {
                 wanted: &|it: &Key, aspect: Aspect| match aspect {
                     Aspect::Whole if *it == key => Compare::All,
-                    _ => Compare::Nothing,
+                    Aspect::Whole
+                    | Aspect::Looks
+                    | Aspect::Tree
+                    | Aspect::Which
+                    | Aspect::Stranger => Compare::Nothing,
                 },
                 now: &|path| moves.now(path, operation.lsn),
                 by_number: &|_, _| Compare::All,

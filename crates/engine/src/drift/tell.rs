@@ -119,11 +119,19 @@ impl Engine {
         };
         let found = match kind {
             DriftKind::Several => format!("{count} names that differ"),
-            _ => head.differing.found.clone(),
+            DriftKind::Added
+            | DriftKind::Looks
+            | DriftKind::Changed
+            | DriftKind::Replaced
+            | DriftKind::Gone => head.differing.found.clone(),
         };
         let expected = match kind {
             DriftKind::Several => "what was recorded in it".to_owned(),
-            _ => head.differing.expected.clone(),
+            DriftKind::Added
+            | DriftKind::Looks
+            | DriftKind::Changed
+            | DriftKind::Replaced
+            | DriftKind::Gone => head.differing.expected.clone(),
         };
         let changed = group.0.iter().filter_map(|it| it.differing.changed).max();
         let drift = Drift {

@@ -48,7 +48,7 @@ const RECORDS_MAX: usize = 1_000;
 /// What a look of the watch did.
 #[derive(Debug, Clone)]
 pub struct Round {
-    /// What was noted.
+    /// It is in the journal already.
     pub news: Vec<DriftNote>,
     /// How many targets were compared with their record, by stamps or by bytes.
     pub targets: usize,

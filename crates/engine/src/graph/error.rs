@@ -10,6 +10,10 @@ use crate::StageView;
 
 /// Says what is in the way.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum GraphError {
     /// What was given is no document of a graph.
     #[error("the graph's file cannot be read")]
@@ -25,19 +29,13 @@ pub enum GraphError {
     /// What was brought back is not what was there.
     #[error("the graph is not what it was after record {place}")]
     NotAsThen {
-        /// The place.
         place: Lsn,
-        /// What it is.
         found: Digest,
-        /// What it was.
         wanted: Digest,
     },
     /// There is no such record yet.
     #[error("there is no record {place}")]
-    NoRecord {
-        /// The place.
-        place: Lsn,
-    },
+    NoRecord { place: Lsn },
     /// The journal does not reach back so far.
     #[error("the journal begins with record {first}")]
     Cut {

@@ -174,9 +174,12 @@ impl Engine {
     fn newest_cut(&self) -> Result<Option<(Lsn, Digest)>, EngineError> {
         let records = self.all_records(Lsn(0))?;
         let mut cuts = records.iter().rev();
-        Ok(cuts.find_map(|record| match &record.event {
-            Event::Cut { up_to, anchor } => Some((*up_to, *anchor)),
-            _ => None,
+        Ok(cuts.find_map(|record| {
+            if let Event::Cut { up_to, anchor } = &record.event {
+                Some((*up_to, *anchor))
+            } else {
+                None
+            }
         }))
     }
 

@@ -35,7 +35,7 @@ const SPACE: &str = "graph";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GraphCommand {
-    /// Show it.
+    /// Tell which nodes and edges there are.
     Show {
         /// As it was there; none as it is.
         #[serde(default)]
@@ -60,7 +60,7 @@ pub enum GraphCommand {
     },
     /// Take nodes out of it. Their versions stay in the journal.
     Remove {
-        /// Their ids.
+        /// As they stand in the graph.
         ids: Vec<String>,
     },
     /// Look at it, or at objects that are not in it: schemas and rules.
@@ -85,7 +85,7 @@ pub enum GraphCommand {
 pub enum GraphPlace {
     /// After this record.
     Lsn(Lsn),
-    /// At this checkpoint.
+    /// When that was taken.
     Checkpoint(CheckpointName),
 }
 

@@ -12,7 +12,7 @@ pub struct GraphView {
     pub graph_id: Option<String>,
     /// The newest record that it shows.
     pub lsn: Lsn,
-    /// The digest of all that is in it.
+    /// Two graphs with the same nodes have the same.
     pub digest: Digest,
     /// The nodes, each above what it leads to.
     pub nodes: Vec<Drawn>,
@@ -164,11 +164,11 @@ impl GraphFlaw {
 pub struct EvidenceView {
     /// How many records it tells of.
     pub records: u64,
-    /// How many events.
+    /// How many of MPLP's events it holds.
     pub events: u64,
     /// The first record.
     pub first: Lsn,
-    /// The last one.
+    /// Where in the journal it ends.
     pub last: Lsn,
     /// The hash of the last one.
     pub head: Digest,

@@ -80,9 +80,12 @@ impl Engine {
     /// Gives the last rung that somebody stood on for an operation.
     pub(super) fn last_rung(&self, id: OperationId) -> Result<Option<Escalated>, EngineError> {
         let newest_first = self.store.records_of(id)?.into_iter().rev();
-        let mut rungs = newest_first.filter_map(|record| match record.event {
-            Event::Escalated(escalated) => Some(*escalated),
-            _ => None,
+        let mut rungs = newest_first.filter_map(|record| {
+            if let Event::Escalated(escalated) = record.event {
+                Some(*escalated)
+            } else {
+                None
+            }
         });
         Ok(rungs.next())
     }

@@ -8,13 +8,13 @@ pub enum LadderError {
     /// Its undo did not fail, or that was solved since.
     #[error("no undo of operation {id} waits for a person")]
     NotFailed {
-        /// The operation.
+        /// Whose undo was asked about.
         id: OperationId,
     },
     /// Whose work it is cannot accept what is left of it, nor can a command under `run`.
     #[error("whose work operation {id} is cannot accept what is left of it")]
     Own {
-        /// The operation.
+        /// What he asked to leave as it is.
         id: OperationId,
     },
 }

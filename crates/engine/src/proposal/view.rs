@@ -12,7 +12,7 @@ use crate::{DiffFile, Engine, EngineError};
 /// A proposal, with what it would change now.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ProposalView {
-    /// The proposal.
+    /// As the journal has it.
     #[serde(flatten)]
     pub proposal: Proposal,
     /// Why it cannot be approved any more, if it cannot.
@@ -36,7 +36,7 @@ pub struct ProposalView {
 pub struct Inside {
     /// The name, as it is now.
     pub path: TargetPath,
-    /// What it is.
+    /// In a word: a file, a directory, a link.
     pub kind: String,
     /// How many bytes it has, if it is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -52,7 +52,7 @@ pub struct DiffFile {
     pub from: Option<TargetPath>,
     /// What happened.
     pub change: DiffChange,
-    /// What it was.
+    /// None if nothing was there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<DiffSide>,
     /// What it became.
@@ -95,7 +95,7 @@ pub struct DiffValue {
     pub before: Option<String>,
     /// What it became.
     pub after: Option<String>,
-    /// What it is now.
+    /// In the world, at this moment.
     pub now: Option<String>,
     /// Why nobody can tell what it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -40,7 +40,7 @@ pub enum Reply {
     Trial(TrialView),
     /// Trials, newest first.
     Trials {
-        /// The trials.
+        /// Those that are asked for.
         trials: Vec<TrialView>,
     },
     /// A trial was let go.
@@ -51,11 +51,11 @@ pub enum Reply {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_rest: bool,
     },
-    /// A sandbox.
+    /// One, as it stands now.
     Sandbox(Box<SandboxView>),
     /// Sandboxes, by name.
     Sandboxes {
-        /// The sandboxes.
+        /// Those that are there.
         sandboxes: Vec<SandboxView>,
     },
     /// What a command in a sandbox did.
@@ -68,14 +68,14 @@ pub enum Reply {
     SandboxExported(Box<SandboxExported>),
     /// A sandbox was let go.
     SandboxEnded {
-        /// Its name.
+        /// It is free again.
         name: String,
     },
     /// What waits for a decision, oldest first.
     Pending {
-        /// The proposals.
+        /// None has expired.
         proposals: Vec<Proposal>,
-        /// The trials.
+        /// They wait to be applied or discarded.
         trials: Vec<TrialView>,
         /// What went wrong when people were to hear of them.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -87,14 +87,14 @@ pub enum Reply {
     Proposal(Box<ProposalView>),
     /// A proposal was refused.
     Rejected {
-        /// The proposal.
+        /// Nothing of it was written.
         proposal: OperationId,
     },
     /// A rollout, as it stands.
     Rollout(Box<RolloutView>),
     /// Rollouts, newest first.
     Rollouts {
-        /// The rollouts.
+        /// Those that are asked for.
         rollouts: Vec<RolloutView>,
     },
     /// The project's state graph.
@@ -113,37 +113,37 @@ pub enum Reply {
     Undone(UndoReport),
     /// Undos that failed and that nobody solved since, newest first.
     Failed {
-        /// The undos.
+        /// Each with what was tried.
         failed: Vec<FailedUndo>,
     },
     /// What could not be taken back stays.
     Accepted {
-        /// The operation.
+        /// Whose undo failed.
         id: OperationId,
     },
-    /// What has drifted.
+    /// What is not as it was recorded.
     Drift(DriftReport),
     /// What was decided about drift.
     DriftDecided(DriftDecided),
-    /// A task.
+    /// One, as it stands now.
     Task(Task),
     /// Tasks, newest first.
     Tasks {
-        /// The tasks.
+        /// Those that are asked for.
         tasks: Vec<Task>,
     },
     /// A task was committed.
     Committed {
-        /// The task.
+        /// It has ended.
         task: TaskId,
-        /// Its operations.
+        /// They are kept until they expire.
         operations: Vec<OperationId>,
     },
-    /// A checkpoint.
+    /// One that was taken.
     Checkpoint(Checkpoint),
     /// Checkpoints, newest first.
     Checkpoints {
-        /// The checkpoints.
+        /// Those that are asked for.
         checkpoints: Vec<Checkpoint>,
     },
     /// A checkpoint was asked for that is not due yet.
@@ -154,7 +154,7 @@ pub enum Reply {
     Stage(Box<StageView>),
     /// Stages, newest first.
     Stages {
-        /// The stages.
+        /// Those that are asked for.
         stages: Vec<StageView>,
     },
     /// A checkpoint that keeps directories.
@@ -163,19 +163,19 @@ pub enum Reply {
     WorkspacePlan(Box<WorkspacePlan>),
     /// The files of a checkpoint were let go.
     WorkspaceDropped {
-        /// The checkpoint.
+        /// The mark of that name stays.
         name: CheckpointName,
         /// How many bytes that gave back.
         bytes: u64,
     },
     /// Operations, newest first.
     Log {
-        /// The operations.
+        /// Those that are asked for.
         operations: Vec<Operation>,
     },
     /// What people asked agents, newest first.
     Prompts {
-        /// The prompts.
+        /// Each with what it led to.
         prompts: Vec<PromptView>,
     },
     /// One operation with all that is known of it.
@@ -244,16 +244,16 @@ impl Finished {
 /// What was left out of a trial that was applied in part, and still waits for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftPending {
-    /// The trial.
+    /// It stays under this name.
     pub trial: OperationId,
-    /// How many changes.
+    /// In names.
     pub changes: usize,
 }
 
 /// One operation with all that is known of it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Shown {
-    /// The operation.
+    /// With each of its targets.
     pub operation: Operation,
     /// What was built on it.
     pub dependents: Vec<OperationId>,
@@ -309,7 +309,7 @@ pub struct StatusReport {
     pub drifted: u64,
     /// Undos and redos of several operations that were left between two of them.
     pub acts_left: Vec<ActLeft>,
-    /// The newest operations.
+    /// The last few, for people.
     pub newest: Vec<Operation>,
     /// The present moment, to tell ages by.
     pub now: Timestamp,
@@ -341,7 +341,7 @@ pub struct GcOutcome {
 /// One thing a check of the machine found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was checked.
+    /// In a few words.
     pub check: String,
     /// Whether it is as it should be.
     pub is_good: bool,

@@ -22,7 +22,7 @@ pub enum RecoveredAs {
 /// What recovery did with one operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Recovered {
-    /// The operation.
+    /// It was armed, and its process is dead.
     pub id: OperationId,
     /// What kind of write it is.
     pub verb: Verb,
@@ -66,14 +66,14 @@ pub struct Recovered {
 pub struct DoAgain {
     /// An undo or a redo.
     pub verb: Verb,
-    /// Of what.
+    /// Those that it had not come to, and those that were put back.
     pub operations: Vec<OperationId>,
 }
 
 /// An operation that was taken back together with another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Along {
-    /// The operation.
+    /// It had been built on the other one.
     pub id: OperationId,
     /// Its line for people.
     pub summary: String,
@@ -82,7 +82,7 @@ pub struct Along {
 /// A task that could not be rolled back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TaskLeft {
-    /// The task.
+    /// Some of it is still in effect.
     pub task: TaskId,
     /// Why not.
     pub why: String,

@@ -14,7 +14,7 @@ use super::PlanDiff;
 pub enum TargetState {
     /// As the operation left it: it comes back.
     ComesBack,
-    /// Already as before.
+    /// There is nothing to do.
     AlreadyBefore,
     /// As a redo would make it, but not by us: it stays as it is, and is not taken back later.
     Left {
@@ -81,7 +81,7 @@ pub enum Forcing {
 /// One target of a planned step.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PlannedTarget {
-    /// The target.
+    /// As the operation named it.
     pub target: Target,
     /// How it stands.
     #[serde(flatten)]
@@ -208,7 +208,7 @@ impl PlanView {
 /// One operation that was to be taken or brought back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UndoneStep {
-    /// The operation.
+    /// Which one of the plan.
     pub id: OperationId,
     /// Whether it undoes or redoes.
     pub way: TakeBack,
@@ -305,9 +305,9 @@ impl UndoReport {
 /// A target whose conflict stopped an undo.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RefusedTarget {
-    /// The operation.
+    /// Whose target it is.
     pub id: OperationId,
-    /// The target.
+    /// It is as it was found.
     pub target: Target,
     /// What differs.
     pub why: String,

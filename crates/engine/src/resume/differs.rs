@@ -16,9 +16,9 @@ const LOOKED_AT_MAX: usize = 1_000;
 /// A target that is not as it was at the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Differs {
-    /// The target.
+    /// What was looked at.
     pub target: Target,
-    /// Why.
+    /// And by whom, if that is known.
     #[serde(flatten)]
     pub why: DiffersWhy,
 }
@@ -29,12 +29,12 @@ pub struct Differs {
 pub enum DiffersWhy {
     /// Somebody changed it past us.
     World {
-        /// How.
+        /// What a comparison found.
         kind: DriftKind,
     },
     /// An operation that is no part of the work wrote it since.
     Written {
-        /// The operation.
+        /// The one that wrote it.
         by: OperationId,
         /// Its agent, if it has a name.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,7 @@ pub enum ResumeError {
     NoCheckpoint {
         /// Whose work it is.
         whose: String,
-        /// The task, if it is one's.
+        /// Whose checkpoint was looked for; none for work without a task.
         task: Option<TaskId>,
         /// Those that there are, and why not.
         skipped: Vec<String>,
@@ -38,7 +38,7 @@ pub enum ResumeError {
     Unsettled {
         /// Whose work it is.
         whose: String,
-        /// The operation.
+        /// It has to be settled first.
         id: OperationId,
     },
 }

@@ -57,7 +57,7 @@ pub struct NotDue {
 /// What became of a checkpoint that was asked for.
 #[derive(Debug, Clone)]
 pub enum Marked {
-    /// It was taken.
+    /// It can be gone back to.
     Taken(Checkpoint),
     /// It is not due yet.
     NotDue(NotDue),

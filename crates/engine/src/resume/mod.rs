@@ -222,7 +222,16 @@ impl Engine {
                     };
                     resumed.stays.push(Stays { id, summary, why });
                 }
-                _ => {}
+                Status::Proposed
+                | Status::Refused
+                | Status::Armed
+                | Status::Applied
+                | Status::Committed
+                | Status::Interrupted
+                | Status::Aborted
+                | Status::Undone
+                | Status::InDoubt
+                | Status::Failed => {}
             }
         }
         Ok(())
@@ -289,7 +298,13 @@ impl Engine {
                     let whose = scope.to_string();
                     return Err(ResumeError::Unsettled { whose, id }.into());
                 }
-                _ => {}
+                Status::Proposed
+                | Status::Refused
+                | Status::Applied
+                | Status::Committed
+                | Status::Interrupted
+                | Status::Aborted
+                | Status::Undone => {}
             }
         }
         Ok(())

@@ -105,7 +105,7 @@ impl Resumed {
 pub struct InTheWay {
     /// The operation that would go.
     pub id: OperationId,
-    /// The target.
+    /// It stays as it is.
     pub target: Target,
     /// What differs.
     pub why: String,
@@ -127,7 +127,7 @@ impl InTheWay {
 /// An operation that was taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reverted {
-    /// The operation.
+    /// `redo` brings it back.
     pub id: OperationId,
     /// Its line for people.
     pub summary: String,
@@ -178,11 +178,11 @@ impl RevertedWhy {
 /// An operation that stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stays {
-    /// The operation.
+    /// It can still be taken back by its name.
     pub id: OperationId,
     /// Its line for people.
     pub summary: String,
-    /// Why it stays.
+    /// Whether somebody decided so, or has to decide.
     pub why: StaysWhy,
 }
 
@@ -190,7 +190,7 @@ pub struct Stays {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StaysWhy {
-    /// It is committed.
+    /// Only who names it takes it back.
     Committed,
     /// It stood at the checkpoint; since then it was undone and redone.
     StoodThen,

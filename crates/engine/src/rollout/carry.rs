@@ -24,7 +24,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
 /// Why a wave is not over.
 enum Obstacle {
-    /// It failed.
+    /// A check or a write says no, in these words.
     Failed(String),
     /// A write waits for a decision.
     Waits(OperationId),

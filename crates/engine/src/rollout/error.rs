@@ -6,16 +6,17 @@ use crate::EngineError;
 
 /// Says why nothing was done about a rollout.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum RolloutError {
     /// No target was named.
     #[error("a rollout needs a target")]
     NoTarget,
     /// A target was named twice.
     #[error("`{target}` is named twice")]
-    Twice {
-        /// The target.
-        target: TargetPath,
-    },
+    Twice { target: TargetPath },
     /// The check cannot be carried out, now or ever.
     #[error("the check cannot be carried out: {why}")]
     BadCheck {
@@ -36,14 +37,10 @@ pub enum RolloutError {
     },
     /// The rollout has ended.
     #[error("the rollout `{task}` has ended")]
-    Ended {
-        /// Its task.
-        task: TaskId,
-    },
+    Ended { task: TaskId },
     /// The store failed on the way. Some of it may be written.
     #[error("the rollout `{task}` stopped on its way")]
     Broken {
-        /// Its task.
         task: TaskId,
         /// What ended it.
         #[source]
@@ -52,7 +49,6 @@ pub enum RolloutError {
     /// Another process carries the rollout out.
     #[error("the rollout `{task}` is at work in process {}", owner.pid)]
     AtWork {
-        /// Its task.
         task: TaskId,
         /// The process.
         owner: Box<Owner>,

@@ -28,7 +28,7 @@ pub struct RolloutStart {
     pub wave: Option<u32>,
     /// How long a wave has to settle before it is checked.
     pub pause_ms: u64,
-    /// How a wave is checked.
+    /// None if a wave is over when it is written.
     pub check: Option<WaveCheck>,
     /// What is taken back when a wave fails.
     pub on_failure: OnWaveFailure,

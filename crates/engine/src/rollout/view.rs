@@ -13,7 +13,7 @@ use crate::{Engine, EngineError};
 /// A rollout, as it stands.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RolloutView {
-    /// Its id.
+    /// By which it is gone on with or aborted.
     pub id: OperationId,
     /// The task of its writes, by which people call it.
     pub task: TaskId,
@@ -28,7 +28,7 @@ pub struct RolloutView {
     /// What became of the proposal that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<ProposalNow>,
-    /// Its waves.
+    /// In their order, the first with the first target.
     pub waves: Vec<WaveView>,
     /// What others had built on its writes and that went with them, and was not brought back since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -57,7 +57,7 @@ pub enum ProposalNow {
 /// An operation that others had built on a write of a rollout, and that went with it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AlsoGone {
-    /// The operation.
+    /// Taken back with it; `redo` brings it back.
     pub id: OperationId,
     /// Its line for people.
     pub summary: String,

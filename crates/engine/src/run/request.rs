@@ -19,7 +19,7 @@ use crate::UndoReport;
 /// The largest file that is copied before it is written in place, unless somebody says otherwise.
 pub const COPY_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
-/// What to run, and how.
+/// A command to start, how it is watched, and what follows if it fails.
 #[derive(Serialize, Deserialize)]
 pub struct RunRequest {
     /// The program and its arguments.
@@ -145,7 +145,7 @@ impl From<RunReport> for Ran {
 /// What a command did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunReport {
-    /// The operation.
+    /// By which it is taken back.
     pub id: OperationId,
     /// Its line for people.
     pub summary: String,

@@ -296,7 +296,8 @@ impl Watch {
             match event {
                 Event::Quiet => return Ok(()),
                 Event::Readable(_) => self.answer(recorder, on_part),
-                _ => {}
+                Event::NotStarted { .. } | Event::Ended(_) | Event::Signal(_) | Event::Deadline => {
+                }
             }
         }
     }

@@ -14,7 +14,7 @@ pub enum SandboxError {
     /// The name is taken.
     #[error("there is a sandbox `{name}` already")]
     Exists {
-        /// The name.
+        /// It is that of a sandbox that is there.
         name: String,
     },
     /// The name cannot be one.

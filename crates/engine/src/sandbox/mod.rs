@@ -132,7 +132,7 @@ pub enum SandboxCommand {
         /// Whether what was not applied may go.
         is_discarding: bool,
     },
-    /// List all.
+    /// Tell which there are.
     List,
 }
 

@@ -48,10 +48,10 @@ pub enum SandboxVerdict {
     Interrupted,
 }
 
-/// A sandbox.
+/// A sandbox, with the checkpoints that can be gone back to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SandboxView {
-    /// Its name.
+    /// By which it is found.
     pub name: String,
     /// Where it stands.
     pub standing: SandboxStanding,
@@ -84,7 +84,7 @@ pub struct SandboxView {
 /// A state that can be gone back to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SandboxCheckpoint {
-    /// Its number.
+    /// From 0, in their order.
     pub number: u64,
     /// The one before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ pub struct SandboxEntry {
 pub struct SandboxBatch {
     /// Those that ran, in their order.
     pub ran: Vec<SandboxRan>,
-    /// How many succeeded.
+    /// They ended with 0.
     pub succeeded: u64,
     /// How many were not begun.
     pub not_run: u64,
@@ -142,7 +142,7 @@ pub struct SandboxBatch {
 /// What a command in a sandbox did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SandboxRan {
-    /// The sandbox.
+    /// By its name.
     pub sandbox: String,
     /// The command, as it could be typed.
     pub command: String,

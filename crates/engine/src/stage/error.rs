@@ -19,7 +19,7 @@ pub enum StageError {
         /// The stage.
         name: CheckpointName,
     },
-    /// It is not open.
+    /// Only an open stage can be ended.
     #[error("there is no open stage {name}")]
     NotOpen {
         /// The stage.
@@ -34,7 +34,7 @@ pub enum StageError {
     Inner {
         /// The stage.
         name: CheckpointName,
-        /// The one in it.
+        /// It has to end first.
         inner: CheckpointName,
     },
 }

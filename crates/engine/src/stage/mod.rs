@@ -31,16 +31,16 @@ pub use view::{GraphLeft, StageStanding, StageView};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StageCommand {
-    /// Begin one.
+    /// Say that what follows is one stage.
     Begin {
-        /// Its name.
+        /// None that is open has it.
         name: CheckpointName,
         /// What becomes of its work if it fails; none asks `backout.toml`.
         on_failure: Option<TriggerAction>,
     },
-    /// End one.
+    /// Say that it went well, or how it failed.
     End {
-        /// Its name.
+        /// It must be open.
         name: CheckpointName,
         /// How it failed; none if it did not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +156,7 @@ impl Engine {
         Ok(view)
     }
 
-    /// Ends a stage that failed.
+    /// Takes back what was done in a stage, as its rules say.
     fn fail_stage(&self, name: &CheckpointName, end: &StageEnd) -> Result<StageView, EngineError> {
         self.fail_stage_by(name, end, self.asker())
     }

@@ -8,7 +8,7 @@ use backout_model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How a stage stands.
+/// Whether a stage is open, and what became of it if not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StageStanding {
@@ -42,10 +42,10 @@ impl StageStanding {
     }
 }
 
-/// A stage.
+/// A stage, with what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageView {
-    /// Its name.
+    /// By which it began.
     pub stage: CheckpointName,
     /// Whose work it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ pub struct StageView {
     /// The task that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// How it stands.
+    /// Open, or what became of it.
     pub standing: StageStanding,
     /// Since when.
     #[serde(default)]
@@ -112,7 +112,7 @@ pub enum GraphLeft {
     },
     /// Nodes that were not there then are named by a trace, a confirmation or a dialog, and those stay.
     Told {
-        /// The nodes.
+        /// By their ids.
         nodes: Vec<String>,
     },
     /// The journal does not reach back to its snapshot, or tells another state there.

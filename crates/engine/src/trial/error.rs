@@ -14,7 +14,7 @@ pub enum TrialError {
     /// A command that was to be tried could not be started.
     #[error("`{program}` could not be started")]
     NotStarted {
-        /// The program.
+        /// As it was to be started.
         program: String,
         /// What the operating system said.
         #[source]
@@ -62,7 +62,11 @@ impl From<OverlayError> for TrialError {
     fn from(error: OverlayError) -> Self {
         match error {
             OverlayError::NotStarted { program, source } => Self::NotStarted { program, source },
-            other => Self::Layers(other),
+            other @ (OverlayError::Unreadable { .. }
+            | OverlayError::Unmakable { .. }
+            | OverlayError::NoPlace { .. }
+            | OverlayError::Impossible { .. }
+            | OverlayError::Lost { .. }) => Self::Layers(other),
         }
     }
 }

@@ -77,9 +77,9 @@ pub struct TrialChange {
     pub path: TargetPath,
     /// What happened to it.
     pub what: TrialWhat,
-    /// What it becomes.
+    /// What stands there once the trial is applied.
     pub becomes: TrialState,
-    /// What it was.
+    /// What stood there when the command began.
     pub(super) baseline: Baseline,
     /// Whether somebody else changed it while the command ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -115,16 +115,16 @@ pub enum TrialWhat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum TrialState {
-    /// Nothing.
+    /// The name goes.
     Nothing,
     /// What is at another path.
     Like {
-        /// That path.
+        /// Where that is.
         source: TargetPath,
     },
     /// A second name.
     Linked {
-        /// The first.
+        /// Which the file has already.
         first: TargetPath,
         /// Where the file is.
         source: TargetPath,
@@ -134,7 +134,7 @@ pub enum TrialState {
     },
     /// What was at another path, with all below.
     Moved {
-        /// That path.
+        /// It is gone from there.
         from: TargetPath,
         /// What was there.
         baseline: Baseline,

@@ -31,18 +31,18 @@ pub enum TrialStanding {
     Discarded,
 }
 
-/// A trial.
+/// A command that was tried, and what it would change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrialView {
     /// Its name.
     pub id: OperationId,
     /// When it began.
     pub made: Timestamp,
-    /// The command.
+    /// The program and its arguments.
     pub command: Vec<String>,
     /// Where it ran.
     pub directory: TargetPath,
-    /// How it ended.
+    /// None while it runs.
     #[serde(
         rename = "end",
         default,

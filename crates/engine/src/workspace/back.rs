@@ -26,7 +26,7 @@ const LEFT_TOLD_MAX: usize = 20;
 /// A way back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkspaceReturn {
-    /// The checkpoint.
+    /// To which directories go back.
     pub name: CheckpointName,
     /// Which of the names.
     pub selection: Selection,

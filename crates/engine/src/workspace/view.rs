@@ -9,7 +9,7 @@ use crate::TrialWhat;
 /// A checkpoint that keeps directories.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct WorkspaceKept {
-    /// The checkpoint.
+    /// None if it was not taken.
     pub checkpoint: Option<Checkpoint>,
     /// How many names it keeps.
     pub names: u64,
@@ -39,7 +39,7 @@ pub struct NotKept {
 /// A checkpoint whose files are let go.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LetGo {
-    /// The checkpoint.
+    /// Its mark stays.
     pub name: CheckpointName,
     /// When it was made.
     pub at: Timestamp,
@@ -63,7 +63,7 @@ impl WorkspaceKept {
 /// What going back to a checkpoint would change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorkspacePlan {
-    /// The checkpoint.
+    /// To which directories would go back.
     pub checkpoint: CheckpointName,
     /// When it was made.
     pub at: Timestamp,
@@ -97,7 +97,7 @@ pub struct WorkspaceChange {
     /// How many bytes it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_before: Option<u64>,
-    /// How many it has now.
+    /// In bytes; none if there is nothing to count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_now: Option<u64>,
     /// The newest operation that wrote it since; none if no operation did.
@@ -108,7 +108,7 @@ pub struct WorkspaceChange {
 /// Who wrote a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceBy {
-    /// The operation.
+    /// The newest that wrote it.
     pub id: OperationId,
     /// Whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -268,7 +268,14 @@ fn foreseen(world: &World, undo: Option<OperationId>) -> Vec<String> {
     let targets = steps.flat_map(|step| step.targets);
     let why = targets.filter_map(|it| match it.state {
         TargetState::Conflict { why } => Some(why),
-        _ => None,
+        TargetState::ComesBack
+        | TargetState::AlreadyBefore
+        | TargetState::Left { .. }
+        | TargetState::CannotComeBack { .. }
+        | TargetState::AfterNewerStep
+        | TargetState::Merges
+        | TargetState::Overwritten { .. }
+        | TargetState::Incomplete { .. } => None,
     });
     why.collect()
 }

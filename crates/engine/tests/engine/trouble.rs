@@ -207,9 +207,12 @@ impl Trouble {
     /// The rungs that are in the journal for an operation.
     pub(crate) fn rungs(&self, id: OperationId) -> Vec<Escalated> {
         let records = self.engine.store().records_of(id).unwrap().into_iter();
-        let rungs = records.filter_map(|record| match record.event {
-            Event::Escalated(escalated) => Some(*escalated),
-            _ => None,
+        let rungs = records.filter_map(|record| {
+            if let Event::Escalated(escalated) = record.event {
+                Some(*escalated)
+            } else {
+                None
+            }
         });
         rungs.collect()
     }

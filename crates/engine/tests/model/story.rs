@@ -78,7 +78,12 @@ impl Story {
         for number in 0..count {
             let recent = steps.iter().rev().find_map(|(_, step)| match step {
                 Step::Do { plans, .. } => plans.first()?.names().last().copied(),
-                _ => None,
+                Step::Undo { .. }
+                | Step::Redo { .. }
+                | Step::Begin
+                | Step::Commit
+                | Step::Mark
+                | Step::Foreign(_) => None,
             });
             steps.push((number, step(&mut dice, number, (is_alone, dies), recent)));
         }

@@ -32,7 +32,7 @@ const SAID_MAX: u64 = 64 << 10;
 /// it that no notice takes longer than it may, and writes down what came of them.
 #[derive(Debug, Clone)]
 pub struct Keeper {
-    /// The program.
+    /// What is started, and outlives us.
     pub program: PathBuf,
     /// What comes before the id.
     pub arguments: Vec<OsString>,

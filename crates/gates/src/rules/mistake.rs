@@ -12,7 +12,7 @@ use super::units;
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mistake {
-    /// What.
+    /// In words for people, with what would mend it.
     pub what: String,
     /// Where, if it is at one place.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +106,18 @@ impl<'t> Mistakes<'t> {
             Kind::Tables(keys) => self.tables(item, keys, name),
             Kind::BySeverity(keys) => self.by_severity(item, keys, name),
             Kind::Values => self.values(item, name),
-            kind => {
+            kind @ (Kind::Bool
+            | Kind::Text
+            | Kind::Time { .. }
+            | Kind::Size
+            | Kind::Count { .. }
+            | Kind::Word(_)
+            | Kind::Words(_)
+            | Kind::Patterns
+            | Kind::Command
+            | Kind::Formats
+            | Kind::Texts
+            | Kind::Any) => {
                 if let Err((what, example)) = plain(item, kind) {
                     self.wanted(item, name, &what, &example);
                 }

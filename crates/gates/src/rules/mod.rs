@@ -52,7 +52,7 @@ pub(crate) struct Rules {
     pub(crate) triggers: BTreeMap<TriggerKind, TriggerAction>,
     /// After how many operations another checkpoint is due, if it says so.
     pub(crate) checkpoint_every: Option<u32>,
-    /// The files that it names.
+    /// Schemas and keys that are opened when they are needed.
     pub(crate) names: Vec<NamedFile>,
 }
 

@@ -9,7 +9,7 @@ use super::spec_calls::COMPENSATION;
 pub(crate) enum Kind {
     /// True or false.
     Bool,
-    /// Any text.
+    /// No one checks what it says.
     Text,
     /// A length of time, or "never" if that is allowed.
     Time {
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     Any,
     /// A list of rules about values.
     Values,
-    /// One table.
+    /// With these keys and no other.
     Table(&'static [Key]),
     /// Any number of tables.
     Tables(&'static [Key]),

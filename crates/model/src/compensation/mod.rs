@@ -33,7 +33,7 @@ pub enum Reversibility {
 pub struct Compensation {
     /// What the rule is called.
     pub name: String,
-    /// Which calls it is for.
+    /// What a call must look like to be answered by it.
     #[serde(rename = "match")]
     pub pattern: CallPattern,
     /// Whether there is a way back.
@@ -77,7 +77,7 @@ pub struct Look {
 /// A call with holes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTemplate {
-    /// The method.
+    /// Such as `DELETE`.
     pub method: String,
     /// Where to.
     pub url: Template,
@@ -150,7 +150,7 @@ pub struct Verify {
 /// What an answer looks like.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Condition {
-    /// The status.
+    /// Any if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// A field that is there.

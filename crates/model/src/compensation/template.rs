@@ -61,13 +61,13 @@ pub enum TemplateError {
     /// Nothing is known that would fill a hole.
     #[error("nothing fills `{{{hole}}}`")]
     Empty {
-        /// The hole.
+        /// As it stands between the braces.
         hole: String,
     },
     /// A variable is not set.
     #[error("the environment variable {name} is not set")]
     NoVariable {
-        /// Its name.
+        /// As it stands in the environment.
         name: String,
     },
 }
@@ -75,7 +75,7 @@ pub enum TemplateError {
 /// How what fills a hole is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// Letter by letter.
     Plain,
     /// As a part of a URL.
     Url,
@@ -146,7 +146,7 @@ impl Template {
         pieces.any(|piece| matches!(piece, Piece::Variable(_)))
     }
 
-    /// Fills it.
+    /// Puts what is known into all holes.
     pub fn fill(
         &self,
         facts: &Value,

@@ -29,7 +29,7 @@ pub enum Gathered {
     One(usize),
     /// Several in this directory; their places.
     Several {
-        /// The directory.
+        /// The nearest that holds them all.
         directory: TargetPath,
         /// Which, in their order.
         members: Vec<usize>,

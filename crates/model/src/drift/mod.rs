@@ -151,7 +151,7 @@ pub struct Expected {
     pub what: String,
     /// The operation that left it so: a write, an undo, a redo.
     pub by: OperationId,
-    /// Who that was.
+    /// Whose operation left it so, if it had a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     /// The piece of work that it belongs to.
@@ -190,7 +190,7 @@ pub enum Who {
     Unknown,
     /// An operation that the journal knows, and that is not in effect or not finished.
     Operation {
-        /// Which.
+        /// The one that made it.
         id: OperationId,
         /// Whose it is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -290,14 +290,14 @@ pub enum HowResolved {
     },
     /// A pattern says that it is nobody's concern.
     Ignored {
-        /// The pattern.
+        /// As it stands in the rules.
         pattern: String,
     },
     /// The target is as recorded again, and nobody here did it.
     WentAway,
     /// Another operation wrote the target since.
     Recorded {
-        /// Which.
+        /// The one that wrote it.
         by: OperationId,
     },
     /// It is told with a directory that holds it, or with others again.

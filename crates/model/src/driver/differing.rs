@@ -7,7 +7,7 @@ use crate::{Digest, Key, Target, TargetPath, Timestamp};
 /// What an effect tells of a target that is about to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aspect {
-    /// All of it.
+    /// What it is, its bytes and its looks.
     Whole,
     /// Its mode, owner or attributes, and nothing else.
     Looks,
@@ -22,7 +22,7 @@ pub enum Aspect {
 /// What is to be compared of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
-    /// Nothing.
+    /// It need not be looked at.
     Nothing,
     /// All that the effect tells.
     All,
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Looking<'_> {
 /// A target that is not what an effect left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Differing {
-    /// The target.
+    /// What was to be as the effect left it.
     pub target: Target,
     /// The name that the effect tells it by, if that is another one: it was moved with its directory since.
     pub told_as: Option<TargetPath>,

@@ -63,7 +63,7 @@ impl Outline {
 /// How what is there relates to an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// As it was before.
+    /// The effect is not there.
     Before,
     /// As the operation made it.
     After,
@@ -104,7 +104,7 @@ impl State {
 /// A target and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// The target.
+    /// As the recipe names it.
     pub target: Target,
     /// How what is there now relates to the operation.
     pub state: State,

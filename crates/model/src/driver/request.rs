@@ -10,7 +10,7 @@ use crate::{DriverName, JsonText, OperationKind, Target, TargetPath, Traits, Ver
 
 /// Something that a driver can be asked to write.
 pub trait Request: Any + fmt::Debug + Send + Sync {
-    /// Names the driver that it is for.
+    /// Gives the name by which its driver is registered.
     fn driver(&self) -> DriverName;
 
     /// Tells what kind of write it is.

@@ -32,7 +32,7 @@ pub enum Goal {
         /// Whether the chain they were built on goes too.
         dependencies: bool,
     },
-    /// All of a task.
+    /// Whatever of it is in effect.
     Task(TaskId),
     /// Everything after a place in the journal.
     Since {
@@ -97,7 +97,7 @@ pub struct UndoStep {
     pub id: OperationId,
     /// The operation whose recipe does it: itself, or the redo that last brought it back.
     pub with: OperationId,
-    /// Which of its targets.
+    /// Those that go; others of the operation stay.
     pub targets: Vec<Target>,
     /// How it will be taken back.
     pub strategy: Strategy,

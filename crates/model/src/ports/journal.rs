@@ -107,9 +107,12 @@ pub trait Journal: Append {
     /// Gives what was proposed under an id, whatever became of it.
     fn proposal(&self, id: OperationId) -> Result<Option<Proposal>, StorageError> {
         let mut records = self.records_of(id)?.into_iter();
-        Ok(records.find_map(|record| match record.event {
-            Event::Proposed(proposal) => Some(*proposal),
-            _ => None,
+        Ok(records.find_map(|record| {
+            if let Event::Proposed(proposal) = record.event {
+                Some(*proposal)
+            } else {
+                None
+            }
         }))
     }
 
@@ -183,17 +186,25 @@ pub trait Journal: Append {
         undo: OperationId,
     ) -> Result<Vec<TargetOutcome>, StorageError> {
         let newest_first = self.records_of(id)?.into_iter().rev();
-        let mut told = newest_first.filter_map(|record| match record.event {
-            Event::Undone { by, outcomes, .. } if by == undo => Some(outcomes),
-            _ => None,
+        let mut told = newest_first.filter_map(|record| {
+            if let Event::Undone { by, outcomes, .. } = record.event
+                && by == undo
+            {
+                Some(outcomes)
+            } else {
+                None
+            }
         });
         Ok(told.next().unwrap_or_default())
     }
 }
 
 fn intent_of(records: Vec<Record>) -> Option<Box<Intent>> {
-    records.into_iter().find_map(|record| match record.event {
-        Event::Intent(intent) => Some(intent),
-        _ => None,
+    records.into_iter().find_map(|record| {
+        if let Event::Intent(intent) = record.event {
+            Some(intent)
+        } else {
+            None
+        }
     })
 }

@@ -16,7 +16,7 @@ pub enum Lease {
     Held {
         /// What both want.
         target: Target,
-        /// Its operation.
+        /// The one that leased it.
         by: OperationId,
         /// The process.
         owner: Owner,

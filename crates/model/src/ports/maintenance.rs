@@ -89,7 +89,7 @@ pub trait Maintenance {
 pub struct StoreSummary {
     /// The last record.
     pub last_lsn: Lsn,
-    /// Operations by status.
+    /// How many there are of each.
     pub operations: BTreeMap<Status, u64>,
     /// Records still in the journal.
     pub records: u64,
@@ -125,7 +125,7 @@ pub struct StoredBytes {
     /// Whole inodes kept in depots, by the space they take. One that was just parked counts from the next write on,
     /// a large tree with all of it only once `gc` has looked.
     pub slots: u64,
-    /// All of these.
+    /// The sum.
     pub total: u64,
 }
 
@@ -146,11 +146,11 @@ pub struct StoredBy {
 /// How much one operation holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holding {
-    /// The operation.
+    /// Whose images they are.
     pub id: OperationId,
     /// One line for people.
     pub summary: String,
-    /// How many bytes.
+    /// What several need is counted for the first of them.
     pub bytes: u64,
 }
 

@@ -287,7 +287,7 @@ pub struct Past {
 /// What an operation is to one that is taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PastRole {
-    /// It is the one.
+    /// What is taken back.
     Itself,
     /// It stays.
     Stands,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{TargetPath, TaskId, WaveCheck};
 
-/// What is looked at.
+/// A wave that was written, and by what it is judged.
 #[derive(Debug)]
 pub struct WaveLook<'w> {
     /// The check to make.

@@ -24,7 +24,7 @@ pub enum VerifyFinding {
     },
     /// A table says something else of an operation than its records.
     Operation {
-        /// The operation.
+        /// About which they differ.
         id: OperationId,
         /// What does not fit.
         detail: String,
@@ -35,14 +35,14 @@ pub enum VerifyFinding {
         digest: Digest,
         /// What does not fit.
         detail: String,
-        /// Who needs it.
+        /// Whose undo would not be exact.
         needed_by: Vec<OperationId>,
     },
     /// A kept inode is gone; this operation cannot be undone exactly.
     Slot {
         /// Where it should be.
         path: TargetPath,
-        /// Who needs it.
+        /// Whose undo would not be exact.
         needed_by: OperationId,
         /// What does not fit.
         detail: String,
@@ -54,7 +54,7 @@ pub enum VerifyFinding {
 pub struct MadeOutside {
     /// The content.
     pub digest: Digest,
-    /// Who needs it.
+    /// Whose undo depends on it.
     pub needed_by: Vec<OperationId>,
 }
 
@@ -63,7 +63,7 @@ pub struct MadeOutside {
 pub struct OutOfReach {
     /// Where it should be.
     pub path: TargetPath,
-    /// Who needs it.
+    /// Whose undo has to wait.
     pub needed_by: OperationId,
     /// Why not, and what brings it within reach.
     pub why: String,
@@ -74,7 +74,7 @@ pub struct OutOfReach {
 pub struct ChangedSince {
     /// Where it is.
     pub path: TargetPath,
-    /// Who needs it.
+    /// Whose undo is a conflict now.
     pub needed_by: OperationId,
     /// What was seen.
     pub why: String,
@@ -83,7 +83,7 @@ pub struct ChangedSince {
 /// An operation that is in effect and cannot be taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotUndoable {
-    /// The operation.
+    /// It can be named, and its undo is refused.
     pub id: OperationId,
     /// What stands in the way.
     pub why: String,
@@ -173,7 +173,7 @@ pub type CheckSlots<'a> = dyn Fn(OperationId, &[Slot]) -> Vec<(Slot, Option<Flaw
 /// An operation whose driver this program does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfOtherDriver {
-    /// The operation.
+    /// It can be listed, and not be undone.
     pub id: OperationId,
     /// The driver that its recipe names.
     pub driver: DriverName,

@@ -200,7 +200,7 @@ impl Call {
         Self::of("redo").operations(ids)
     }
 
-    /// Shows an operation.
+    /// Looks at all that is known of an operation.
     pub fn show(id: OperationId) -> Self {
         Self::of("show").operation(id)
     }

@@ -264,7 +264,7 @@ pub enum Made {
     Whole,
     /// Of pieces of another one.
     Of {
-        /// The pieces.
+        /// From where in the other one, and how long.
         pieces: Pieces,
         /// What they are pieces of.
         base: Digest,

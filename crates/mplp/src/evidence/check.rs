@@ -74,7 +74,7 @@ pub enum EvidenceFlaw {
 /// What a pack that is whole says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Integrity {
-    /// The records.
+    /// Each is linked to the one before.
     pub records: Vec<Record>,
     /// The hash that the first one follows.
     pub before: Digest,

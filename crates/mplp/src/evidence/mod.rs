@@ -38,12 +38,12 @@ const GRAPH: &str = "artifacts/graph.json";
 /// The most snapshots of the graph in one pack; of more rollbacks the newest have theirs.
 const SNAPSHOTS_MAX: usize = 100;
 
-/// One file of a pack.
+/// A name and bytes, to be written into the directory of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackFile {
     /// Its path in the pack.
     pub path: String,
-    /// What is in it.
+    /// As they are to be written.
     pub bytes: Vec<u8>,
 }
 
@@ -54,14 +54,14 @@ pub struct Pack {
     pub files: Vec<PackFile>,
     /// How many records it tells of.
     pub records: u64,
-    /// How many events.
+    /// How many of MPLP's events it holds.
     pub events: u64,
 }
 
 /// What a pack is made of.
 #[derive(Debug)]
 pub struct EvidenceParts<'r> {
-    /// What it is about.
+    /// The project and the span of time.
     pub about: About,
     /// The records, without a gap.
     pub records: &'r [Record],

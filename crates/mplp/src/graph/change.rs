@@ -46,7 +46,7 @@ pub enum Change {
     },
     /// A node is to be gone. Its versions stay in the journal.
     Remove {
-        /// Its id.
+        /// It is refused if something that stays names it.
         id: String,
         /// The version that is removed.
         #[serde(default)]
@@ -63,6 +63,10 @@ pub enum Change {
 
 /// Says why a graph is not updated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum Refusal {
     /// Nothing says what an object is.
     #[error("an object is no node: it has none of the ids that nodes have")]
@@ -70,25 +74,19 @@ pub enum Refusal {
     /// The schema of its kind does not like an object.
     #[error("the {kind} {id} does not follow its schema")]
     Invalid {
-        /// What it is to be.
         kind: Kind,
-        /// Its id.
         id: String,
         /// What is wrong.
         flaws: Vec<Flaw>,
     },
     /// Two nodes would have one id.
     #[error("the id {id} is there already")]
-    Duplicate {
-        /// The id.
-        id: String,
-    },
+    Duplicate { id: String },
     /// A node would become another kind.
     #[error("{id} is a {was} and does not become a {now}")]
     KindChanged {
         /// The node.
         id: String,
-        /// What it is.
         was: NodeKind,
         /// What it would be.
         now: NodeKind,
@@ -98,9 +96,7 @@ pub enum Refusal {
     Terminal {
         /// The node.
         id: String,
-        /// What it is.
         kind: NodeKind,
-        /// Its status.
         status: String,
     },
     /// Somebody else was faster.
@@ -123,22 +119,17 @@ pub enum Refusal {
     },
     /// There is no such node.
     #[error("there is no node {id}")]
-    Unknown {
-        /// The id.
-        id: String,
-    },
+    Unknown { id: String },
     /// It is a step, which goes with its plan.
     #[error("{id} is a step of plan {plan}")]
     IsStep {
         /// The step.
         id: String,
-        /// Its plan.
         plan: String,
     },
     /// Steps wait for each other.
     #[error("the steps of plan {plan} wait for each other: {}", steps.join(" → "))]
     Cycle {
-        /// The plan.
         plan: String,
         /// The steps of the circle.
         steps: Vec<String>,
@@ -146,7 +137,6 @@ pub enum Refusal {
     /// A step depends on a step of another plan.
     #[error("step {step} depends on {dependency}, which is a step of another plan, {plan}")]
     ForeignStep {
-        /// The step.
         step: String,
         /// What it depends on.
         dependency: String,
@@ -178,7 +168,7 @@ pub enum Refusal {
     /// A rule of high severity is broken.
     #[error("an invariant of severity high does not hold")]
     Violated(Vec<Written>),
-    /// It is too large.
+    /// Its object has more bytes than a node may have.
     #[error("a graph has at most {NODES_MAX} nodes")]
     TooLarge,
 }
@@ -188,7 +178,7 @@ pub enum Refusal {
 pub struct Written {
     /// The node.
     pub id: String,
-    /// What it is.
+    /// It decides which schema the object follows.
     pub kind: NodeKind,
     /// Its new version.
     pub version: u64,

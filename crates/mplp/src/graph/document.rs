@@ -33,21 +33,21 @@ pub struct Document {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentNode {
-    /// What it is.
+    /// It decides which schema the object follows.
     pub kind: NodeKind,
     /// Which version the file shows; none means that the file does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// The object.
+    /// As its schema has it.
     pub object: Value,
 }
 
 /// A node in a list, each after those that it leads to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drawn {
-    /// Its id.
+    /// As its object has it.
     pub id: String,
-    /// What it is.
+    /// An object of its own, or a step of one.
     pub kind: NodeKind,
     /// Its version; a step has its plan's.
     pub version: u64,
@@ -56,7 +56,7 @@ pub struct Drawn {
     /// How it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// What it leads to, and how.
+    /// Each edge by its kind and the id at its other end.
     pub leads: Vec<(EdgeKind, String)>,
 }
 

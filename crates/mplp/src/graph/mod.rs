@@ -86,7 +86,7 @@ pub struct Edge {
 /// A node with an object of its own, as its newest version has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// What it is.
+    /// It decides which schema the object follows.
     pub kind: NodeKind,
     /// How often it was written; the first time is 1.
     pub version: u64,
@@ -132,7 +132,7 @@ impl Graph {
         graph
     }
 
-    /// Takes one note in.
+    /// Brings the graph to the state after one note.
     pub(crate) fn take(&mut self, lsn: Lsn, note: GraphNote) {
         self.at = self.at.max(lsn);
         match note {

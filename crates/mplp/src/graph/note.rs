@@ -21,20 +21,20 @@ pub enum GraphNote {
 /// A node and a rule that it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violated {
-    /// The node.
+    /// By its id.
     pub node: String,
-    /// What it is.
+    /// An object of its own, or a step of one.
     pub kind: NodeKind,
     /// The version that breaks the rule, or would have.
     pub version: u64,
-    /// How it stands.
+    /// Whether that version was kept.
     pub standing: ViolationStanding,
     /// The rule, and how it is broken.
     #[serde(flatten)]
     pub violation: Violation,
 }
 
-/// How a violation stands.
+/// What became of a version that breaks a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ViolationStanding {
@@ -53,16 +53,16 @@ impl Violated {
     }
 }
 
-/// A version of a node.
+/// An object of the graph as one update left it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeVersion {
-    /// The graph.
+    /// By its name.
     pub graph: String,
     /// The node.
     pub id: String,
-    /// What it is.
+    /// It decides which schema the object follows.
     pub kind: NodeKind,
-    /// Which version.
+    /// From 1, without gaps.
     pub version: u64,
     /// The object; none if it is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,18 +72,18 @@ pub struct NodeVersion {
     pub restores: Option<u64>,
     /// How many nodes the graph has more or less by it, steps included.
     pub node_delta: i64,
-    /// How many edges.
+    /// The same of its edges.
     pub edge_delta: i64,
 }
 
 /// What a node produces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProducesVersion {
-    /// The graph.
+    /// By its name.
     pub graph: String,
     /// The node that produces.
     pub from: String,
-    /// Which version.
+    /// From 1, without gaps.
     pub version: u64,
     /// What it produces.
     pub to: Vec<String>,

@@ -14,7 +14,7 @@ use crate::NodeKind;
 /// What brings a graph back.
 #[derive(Debug, Clone)]
 pub struct Restored {
-    /// The update.
+    /// It makes new versions and removes none.
     pub update: Update,
     /// Nodes that were not there then, and stay because something that stays tells of them.
     pub kept: Vec<String>,

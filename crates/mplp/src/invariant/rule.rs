@@ -25,7 +25,7 @@ pub enum Rule {
     EqualTo {
         /// Which object.
         scope: Scope,
-        /// Which property.
+        /// By its name in the schema.
         property: String,
     },
     /// Equal to this text.
@@ -36,7 +36,7 @@ pub enum Rule {
     IsoDatetime,
     /// Another rule, where a property of the object is this.
     If {
-        /// Which property.
+        /// By its name in the schema.
         property: String,
         /// What it must be for the rule to hold.
         is: String,
@@ -119,7 +119,18 @@ impl Rule {
         Path::read(&property)?;
         match Self::read(then.trim(), true) {
             Self::Unknown(_) => None,
-            then => Some(Self::If {
+            then @ (Self::UuidV4
+            | Self::NonEmptyString
+            | Self::OptionalString
+            | Self::MinLength(_)
+            | Self::OneOf(_)
+            | Self::EqualTo { .. }
+            | Self::Equals(_)
+            | Self::Exists
+            | Self::IsoDatetime
+            | Self::If { .. }
+            | Self::Found(_)
+            | Self::Prose(_)) => Some(Self::If {
                 property,
                 is: serde_json::from_str(is.trim()).ok()?,
                 then: Box::new(then),
@@ -185,7 +196,16 @@ pub(super) fn told(
             Some(own) => each(&Rule::Exists, own.follow(object), object, around),
             None => vec![(String::new(), "its path cannot be read".to_owned())],
         },
-        rule => {
+        rule @ (Rule::UuidV4
+        | Rule::NonEmptyString
+        | Rule::OptionalString
+        | Rule::MinLength(_)
+        | Rule::OneOf(_)
+        | Rule::EqualTo { .. }
+        | Rule::Equals(_)
+        | Rule::Exists
+        | Rule::IsoDatetime
+        | Rule::If { .. }) => {
             let mut found = way.follow(object);
             if when.is_present {
                 found.retain(|(_, value)| value.is_some());

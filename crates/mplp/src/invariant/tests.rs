@@ -57,7 +57,12 @@ fn good(scope: Scope) -> Value {
             "sample_id": ID, "sample_family": "other", "created_at": WHEN, "input": {}, "output": {},
             "meta": {"human_feedback_label": "approved", "source_flow_id": "f"},
         }),
-        _ => json!({}),
+        Scope::Confirm
+        | Scope::Role
+        | Scope::Dialog
+        | Scope::Extension
+        | Scope::Network
+        | Scope::Core => json!({}),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Known, Teller, Told, files, rollback, set};
 use crate::uuid::uuid_of;
 
 impl Teller<'_> {
-    /// Tells one record.
+    /// Adds the events that a record stands for.
     pub(super) fn tell(&mut self, record: &Record) {
         self.count = 0;
         self.segments.begin(record.at);
@@ -58,7 +58,24 @@ impl Teller<'_> {
                 let payload = json!({"operation": id.to_string()});
                 self.execution(record, "operation.committed", *id, "completed", payload);
             }
-            other => self.ended(record, other),
+            other @ (Event::Abort { .. }
+            | Event::Undone { .. }
+            | Event::Redone { .. }
+            | Event::UndoFailed { .. }
+            | Event::Escalated(_)
+            | Event::TaskBegin { .. }
+            | Event::TaskCommit { .. }
+            | Event::TaskRollback { .. }
+            | Event::Checkpoint(_)
+            | Event::Prompt(_)
+            | Event::Noted(_)
+            | Event::Expired { .. }
+            | Event::Cut { .. }
+            | Event::Lost { .. }
+            | Event::Repaired(_)
+            | Event::RolloutBegun(_)
+            | Event::RolloutAt { .. }
+            | Event::RolloutEnded { .. }) => self.ended(record, other),
         }
     }
 
@@ -90,7 +107,26 @@ impl Teller<'_> {
                     Told::of("rollback.escalated", "compensation_plan", payload),
                 );
             }
-            other => self.rest(record, other),
+            other @ (Event::Intent(_)
+            | Event::Proposed(_)
+            | Event::Refused(_)
+            | Event::Captured(_)
+            | Event::Interrupted { .. }
+            | Event::Applied { .. }
+            | Event::Commit { .. }
+            | Event::TaskBegin { .. }
+            | Event::TaskCommit { .. }
+            | Event::TaskRollback { .. }
+            | Event::Checkpoint(_)
+            | Event::Prompt(_)
+            | Event::Noted(_)
+            | Event::Expired { .. }
+            | Event::Cut { .. }
+            | Event::Lost { .. }
+            | Event::Repaired(_)
+            | Event::RolloutBegun(_)
+            | Event::RolloutAt { .. }
+            | Event::RolloutEnded { .. }) => self.rest(record, other),
         }
     }
 

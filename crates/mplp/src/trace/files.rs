@@ -35,7 +35,18 @@ fn of(recipe: &Recipe, targets: &[Target], verb: Verb, at: Timestamp) -> Vec<Val
     let kind = match verb {
         Verb::Remove => "deleted",
         Verb::Mkdir | Verb::Link | Verb::Copy => "created",
-        _ => "modified",
+        Verb::Write
+        | Verb::Edit
+        | Verb::Append
+        | Verb::Move
+        | Verb::Chmod
+        | Verb::Chown
+        | Verb::Restore
+        | Verb::Batch
+        | Verb::Run
+        | Verb::Undo
+        | Verb::Redo
+        | Verb::Recover => "modified",
     };
     files
         .map(|path| event(&path.to_string(), kind, at))

@@ -24,7 +24,20 @@ pub(super) fn is_rollback(intent: &Intent) -> bool {
     match intent.verb {
         Verb::Undo => intent.asked != Some(Verb::Redo),
         Verb::Recover => true,
-        _ => false,
+        Verb::Write
+        | Verb::Edit
+        | Verb::Append
+        | Verb::Remove
+        | Verb::Move
+        | Verb::Copy
+        | Verb::Mkdir
+        | Verb::Link
+        | Verb::Chmod
+        | Verb::Chown
+        | Verb::Restore
+        | Verb::Batch
+        | Verb::Run
+        | Verb::Redo => false,
     }
 }
 

@@ -36,11 +36,11 @@ impl fmt::Debug for Call {
 /// What a service answered.
 #[derive(Clone)]
 pub struct Answer {
-    /// The status.
+    /// Such as 200.
     pub status: u16,
     /// The headers, by their names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The body.
+    /// As it came, up to a limit.
     pub body: Vec<u8>,
     /// Whether there was more of it.
     pub is_cut: bool,

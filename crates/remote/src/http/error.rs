@@ -5,6 +5,10 @@ use backout_model::ports::{ContentsError, DriverError, Fault};
 
 /// Says why a call was not made, or what is not known of it.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum HttpError {
     /// The request makes no sense.
     #[error("{0}")]
@@ -17,17 +21,13 @@ pub enum HttpError {
     },
     /// Nothing answers the call.
     #[error("nothing is known that takes `{call}` back")]
-    NoWayBack {
-        /// The call.
-        call: String,
-    },
+    NoWayBack { call: String },
     /// A hole cannot be filled.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// The service could not be reached; nothing was sent.
     #[error("`{call}` was not sent: {why}")]
     NotSent {
-        /// The call.
         call: String,
         /// What happened.
         why: String,
@@ -35,9 +35,7 @@ pub enum HttpError {
     /// The service said no.
     #[error("the service answered `{call}` with {status}{said}")]
     Refused {
-        /// The call.
         call: String,
-        /// Its status.
         status: u16,
         /// What it said, with a colon before it.
         said: String,
@@ -45,7 +43,6 @@ pub enum HttpError {
     /// Nobody can tell whether the call happened.
     #[error("it is not known whether `{call}` happened: {why}")]
     Unknown {
-        /// The call.
         call: String,
         /// What is known.
         why: String,
@@ -60,16 +57,10 @@ pub enum HttpError {
     },
     /// Somebody stopped it before anything was sent.
     #[error("`{call}` was interrupted")]
-    Stopped {
-        /// The call.
-        call: String,
-    },
+    Stopped { call: String },
     /// Somebody stopped it before the answer came.
     #[error("it is not known whether `{call}` happened: it was interrupted before the answer came")]
-    Interrupted {
-        /// The call.
-        call: String,
-    },
+    Interrupted { call: String },
     /// The service knows nothing where the effect should be, and nothing shows that it was ever there.
     #[error(
         "the service answered `{call}` with {status}, and nothing shows that the effect is gone"
@@ -77,7 +68,6 @@ pub enum HttpError {
     NothingThere {
         /// The call that was to take it away.
         call: String,
-        /// Its status.
         status: u16,
     },
     /// The thing is not what it was a moment ago.
@@ -104,7 +94,16 @@ impl Fault for HttpError {
         match self {
             Self::NotSent { .. } | Self::Unknown { .. } | Self::StillThere { .. } => true,
             Self::Refused { status, .. } => *status == 429 || *status >= 500,
-            _ => false,
+            Self::BadRequest(_)
+            | Self::Secret { .. }
+            | Self::NoWayBack { .. }
+            | Self::Template(_)
+            | Self::Stopped { .. }
+            | Self::Interrupted { .. }
+            | Self::NothingThere { .. }
+            | Self::Changed { .. }
+            | Self::TooLarge { .. }
+            | Self::Contents(_) => false,
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) const VERSION: u16 = 2;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum HttpRecipe {
-    /// A call.
+    /// What was sent, and what answers it.
     Call(Box<CallRecipe>),
     /// The call that answers another one.
     Answer(Box<AnswerRecipe>),

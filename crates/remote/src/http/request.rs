@@ -35,7 +35,7 @@ impl Heard {
 /// Asks for a call. The URL, the headers and the body may have `${env:NAME}` in them, which is replaced when it is sent.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct HttpRequest {
-    /// The method.
+    /// Such as `DELETE`.
     pub method: String,
     /// Where to.
     pub url: String,

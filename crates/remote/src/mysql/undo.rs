@@ -48,7 +48,7 @@ impl Connection {
         ))
     }
 
-    /// Takes rows away.
+    /// Deletes the rows that the changes brought.
     pub(super) fn take_away(&mut self, table: &Table, way: Way) -> Result<(), RowsError> {
         let (sql, relation) = (&table.sql, table.relation);
         if table.key.is_empty() {

@@ -133,7 +133,7 @@ impl Wire {
         }
     }
 
-    /// Sends one message.
+    /// Sends a message as packets, with their numbers.
     pub(super) fn send(&mut self, message: &[u8]) -> Result<(), WireError> {
         let mut rest = message;
         loop {

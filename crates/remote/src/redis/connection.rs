@@ -116,7 +116,7 @@ impl Link {
         self.ask(&words).map(drop)
     }
 
-    /// Looks what the keys are.
+    /// Gives the state of each key, in their order.
     pub(super) fn look(&mut self, keys: &[Vec<u8>]) -> Result<Vec<State>, RedisFault> {
         let (script, count) = (look_script(), keys.len().to_string());
         let mut words: Vec<&[u8]> = vec![b"EVAL_RO", script.as_bytes(), count.as_bytes()];

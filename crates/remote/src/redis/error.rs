@@ -5,13 +5,14 @@ use redis::{RedisError, ServerError};
 
 /// Says why something was not done.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum RedisFault {
     /// A line of commands cannot be read.
     #[error("the quotes of line {line} do not match")]
-    Quotes {
-        /// Which line.
-        line: usize,
-    },
+    Quotes { line: usize },
     /// There is no command.
     #[error("there is no command to run")]
     NoCommand,
@@ -33,7 +34,6 @@ pub enum RedisFault {
     /// The server did not answer.
     #[error("{server} does not answer")]
     Away {
-        /// Which server.
         server: String,
         /// What happened.
         #[source]
@@ -49,16 +49,10 @@ pub enum RedisFault {
     },
     /// The server answered what nobody understands.
     #[error("the server answered something else than {expected}")]
-    Strange {
-        /// What was expected.
-        expected: &'static str,
-    },
+    Strange { expected: &'static str },
     /// The server cannot do what is needed.
     #[error("the server is {what}")]
-    Unfit {
-        /// What it is.
-        what: String,
-    },
+    Unfit { what: String },
     /// What the command does cannot be taken back.
     #[error("`{command}` was not run: {why}")]
     Refused {
@@ -117,7 +111,21 @@ impl RedisFault {
     fn code(&self) -> &str {
         match self {
             Self::Said { code, .. } => code,
-            _ => "",
+            Self::Quotes { .. }
+            | Self::NoCommand
+            | Self::Url { .. }
+            | Self::Tls
+            | Self::NoPassword { .. }
+            | Self::Away { .. }
+            | Self::Strange { .. }
+            | Self::Unfit { .. }
+            | Self::Refused { .. }
+            | Self::Overtaken
+            | Self::Failed { .. }
+            | Self::Unknown(_)
+            | Self::NotPrepared
+            | Self::Contents(_)
+            | Self::Cut => "",
         }
     }
 }

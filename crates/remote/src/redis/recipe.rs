@@ -30,7 +30,7 @@ pub(super) struct Keys {
 pub(super) struct Change {
     /// The key, as the name of a target.
     pub(super) key: String,
-    /// What it was.
+    /// How it stood before the transaction.
     pub(super) before: State,
     /// Its `DUMP`, in the contents; none if it was not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -94,7 +94,7 @@ impl Server {
         })
     }
 
-    /// Names a key of it as a target.
+    /// Gives a key as the target inside of this server and database.
     pub(super) fn target(&self, key: &[u8], naming: Naming) -> Result<Target, DriverError> {
         let name = |bytes: &[u8]| match naming {
             Naming::Escaped => name_of(bytes),

@@ -26,7 +26,7 @@ pub struct Body {
     /// Whether another client committed it, so that this operation only takes it up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_adopted: bool,
-    /// What changed.
+    /// Those of which rows changed.
     pub tables: Vec<Changed>,
     /// What came into the schema or went, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -21,7 +21,7 @@ pub enum RowsError {
         /// Its five letters for that.
         code: String,
     },
-    /// It is not enrolled.
+    /// Somebody has to enroll it first.
     #[error("the database at {url} is not enrolled: enroll it with `backout db enroll {url}`")]
     NotEnrolled {
         /// Where.
@@ -82,7 +82,16 @@ impl RowsError {
     pub(crate) fn code(&self) -> &str {
         match self {
             Self::Refused { code, .. } => code,
-            _ => "",
+            Self::Unreachable { .. }
+            | Self::NotEnrolled { .. }
+            | Self::Copy { .. }
+            | Self::Another { .. }
+            | Self::Overtaken
+            | Self::NotUndoable(_)
+            | Self::NoLog { .. }
+            | Self::InDoubt { .. }
+            | Self::Stopped
+            | Self::Tls(_) => "",
         }
     }
 
@@ -124,7 +133,16 @@ impl Fault for RowsError {
     fn out_of_reach(&self) -> Option<&str> {
         match self {
             Self::Unreachable { why, .. } => Some(why),
-            _ => None,
+            Self::Refused { .. }
+            | Self::NotEnrolled { .. }
+            | Self::Copy { .. }
+            | Self::Another { .. }
+            | Self::Overtaken
+            | Self::NotUndoable(_)
+            | Self::NoLog { .. }
+            | Self::InDoubt { .. }
+            | Self::Stopped
+            | Self::Tls(_) => None,
         }
     }
 }

@@ -12,11 +12,11 @@ use super::server::Server;
 /// Something that came into a schema or went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchemaChange {
-    /// What it is.
+    /// A table, an index, a column or the like.
     pub kind: SchemaKind,
     /// Whether it came; else it went.
     pub came: bool,
-    /// The schema that it is in.
+    /// As the server calls it.
     pub schema: String,
     /// Its name; of a column that of its table.
     pub name: String,
@@ -34,7 +34,7 @@ pub struct SchemaChange {
     pub keys: Vec<(String, String)>,
 }
 
-/// What is in a schema.
+/// The kinds of things that a schema holds and an undo can bring back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchemaKind {

@@ -38,9 +38,9 @@ pub struct Enrolled {
 /// A table that is not covered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Uncovered {
-    /// The table.
+    /// With its schema.
     pub table: String,
-    /// Why.
+    /// In words for people.
     pub why: String,
 }
 

@@ -215,7 +215,7 @@ pub(super) fn take_back<S: Server>(
     Ok((outcomes, done))
 }
 
-/// Takes rows back.
+/// Carries one table's changes out the other way round.
 fn take_rows_back<S: Server>(
     server: &mut S,
     body: &Body,

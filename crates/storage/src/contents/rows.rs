@@ -222,7 +222,9 @@ pub(crate) fn read_in(
     while let Some((name, row)) = deltas.pop() {
         let decoded = match row.form {
             Form::Reverse => reversed::apply(&row, &bytes, &name),
-            _ => codec::decode_delta(&row.bytes, &bytes, row.size, &name),
+            Form::Raw | Form::Zstd | Form::Delta | Form::Chunks => {
+                codec::decode_delta(&row.bytes, &bytes, row.size, &name)
+            }
         };
         bytes = decoded.map_err(|flaw| below(digest, &name, &flaw))?;
     }

@@ -35,7 +35,9 @@ fn found(damage: &str) -> Vec<String> {
     let detail = |finding: VerifyFinding| match finding {
         VerifyFinding::Record { lsn, detail } => format!("record {lsn}: {detail}"),
         VerifyFinding::Operation { id, detail } => format!("{}: {detail}", id.short()),
-        other => format!("{other:?}"),
+        other @ (VerifyFinding::Database { .. }
+        | VerifyFinding::Content { .. }
+        | VerifyFinding::Slot { .. }) => format!("{other:?}"),
     };
     findings.into_iter().map(detail).collect()
 }

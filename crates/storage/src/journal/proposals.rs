@@ -33,14 +33,36 @@ impl Store {
             Event::Intent(intent) => Some((intent.id, intent.call?)),
             Event::Proposed(proposal) => Some((proposal.id, proposal.call?)),
             Event::Refused(refusal) => Some((refusal.id, refusal.call?)),
-            _ => None,
+            Event::Captured(_)
+            | Event::Interrupted { .. }
+            | Event::Applied { .. }
+            | Event::Commit { .. }
+            | Event::Abort { .. }
+            | Event::Undone { .. }
+            | Event::Redone { .. }
+            | Event::UndoFailed { .. }
+            | Event::Escalated(_)
+            | Event::TaskBegin { .. }
+            | Event::TaskCommit { .. }
+            | Event::TaskRollback { .. }
+            | Event::Checkpoint(_)
+            | Event::Prompt(_)
+            | Event::Noted(_)
+            | Event::Expired { .. }
+            | Event::Cut { .. }
+            | Event::Lost { .. }
+            | Event::Repaired(_)
+            | Event::RolloutBegun(_)
+            | Event::RolloutAt { .. }
+            | Event::RolloutEnded { .. } => None,
         }))
     }
 }
 
 fn proposal_in(record: Record) -> Option<Proposal> {
-    match record.event {
-        Event::Proposed(proposal) => Some(*proposal),
-        _ => None,
+    if let Event::Proposed(proposal) = record.event {
+        Some(*proposal)
+    } else {
+        None
     }
 }

@@ -172,9 +172,12 @@ impl Store {
             "operation = ?1 AND kind = 'intent' ORDER BY lsn LIMIT 1",
             [id_to_sql(id)],
         )?;
-        Ok(found.into_iter().find_map(|record| match record.event {
-            Event::Intent(intent) => Some(intent),
-            _ => None,
+        Ok(found.into_iter().find_map(|record| {
+            if let Event::Intent(intent) = record.event {
+                Some(intent)
+            } else {
+                None
+            }
         }))
     }
 
@@ -193,9 +196,14 @@ impl Store {
             "operation = ?1 AND kind = 'undone' ORDER BY lsn DESC",
             [id_to_sql(id)],
         )?;
-        let outcomes = found.into_iter().find_map(|record| match record.event {
-            Event::Undone { by, outcomes, .. } if by == undo => Some(outcomes),
-            _ => None,
+        let outcomes = found.into_iter().find_map(|record| {
+            if let Event::Undone { by, outcomes, .. } = record.event
+                && by == undo
+            {
+                Some(outcomes)
+            } else {
+                None
+            }
         });
         Ok(outcomes.unwrap_or_default())
     }

@@ -276,7 +276,29 @@ pub(super) fn unlinked(chain: &Chain) -> Vec<OperationId> {
         .filter_map(|record| match &record.event {
             Event::Intent(intent) => Some(intent.id),
             Event::Captured(captured) => Some(captured.id),
-            _ => None,
+            Event::Proposed(_)
+            | Event::Refused(_)
+            | Event::Interrupted { .. }
+            | Event::Applied { .. }
+            | Event::Commit { .. }
+            | Event::Abort { .. }
+            | Event::Undone { .. }
+            | Event::Redone { .. }
+            | Event::UndoFailed { .. }
+            | Event::Escalated(_)
+            | Event::TaskBegin { .. }
+            | Event::TaskCommit { .. }
+            | Event::TaskRollback { .. }
+            | Event::Checkpoint(_)
+            | Event::Prompt(_)
+            | Event::Noted(_)
+            | Event::Expired { .. }
+            | Event::Cut { .. }
+            | Event::Lost { .. }
+            | Event::Repaired(_)
+            | Event::RolloutBegun(_)
+            | Event::RolloutAt { .. }
+            | Event::RolloutEnded { .. } => None,
         })
         .collect()
 }
@@ -290,7 +312,26 @@ fn mentioned(event: &Event) -> Vec<OperationId> {
         Event::RolloutBegun(_) | Event::RolloutAt { .. } | Event::RolloutEnded { .. } => {
             ids.clear();
         }
-        _ => {}
+        Event::Intent(_)
+        | Event::Proposed(_)
+        | Event::Refused(_)
+        | Event::Captured(_)
+        | Event::Interrupted { .. }
+        | Event::Applied { .. }
+        | Event::Commit { .. }
+        | Event::Abort { .. }
+        | Event::UndoFailed { .. }
+        | Event::Escalated(_)
+        | Event::TaskBegin { .. }
+        | Event::TaskCommit { .. }
+        | Event::TaskRollback { .. }
+        | Event::Checkpoint(_)
+        | Event::Prompt(_)
+        | Event::Noted(_)
+        | Event::Expired { .. }
+        | Event::Cut { .. }
+        | Event::Lost { .. }
+        | Event::Repaired(_) => {}
     }
     ids
 }

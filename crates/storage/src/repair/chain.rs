@@ -173,14 +173,13 @@ fn anchors(found: &BTreeMap<Lsn, Vec<Candidate>>) -> HashMap<Lsn, Vec<Digest>> {
 
 /// Old copies of records that were cut off are no part of the journal any more.
 fn forget_what_was_cut(chain: &mut Chain) {
-    let cut = chain
-        .records
-        .iter()
-        .rev()
-        .find_map(|record| match record.event {
-            Event::Cut { up_to, .. } => Some(up_to),
-            _ => None,
-        });
+    let cut = chain.records.iter().rev().find_map(|record| {
+        if let Event::Cut { up_to, .. } = record.event {
+            Some(up_to)
+        } else {
+            None
+        }
+    });
     let Some(cut) = cut else { return };
     chain.records.retain(|record| record.lsn > cut);
     chain.gaps.retain(|gap| gap.last > cut);

@@ -105,7 +105,7 @@ pub(super) fn content(row: RawRow) -> Option<ContentRow> {
     };
     let base = match base {
         Cell::Blob(base) => Some(Digest::from_slice(&base).ok()?),
-        _ => None,
+        Cell::Null | Cell::Integer(_) | Cell::Text(_) => None,
     };
     Some(ContentRow {
         digest: Digest::from_slice(&digest).ok()?,

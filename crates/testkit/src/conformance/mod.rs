@@ -48,9 +48,9 @@ pub trait Kit {
 /// An empty store, and a clock that a test moves.
 pub struct World {
     kit: Box<dyn Kit>,
-    /// The store.
+    /// The one that is put to the test.
     pub store: Arc<dyn Store>,
-    /// Its clock.
+    /// The store asks it for the time.
     pub clock: Arc<TestClock>,
 }
 

@@ -44,7 +44,10 @@ pub fn a_hurt_content_is_found_and_so_is_who_needs_it(world: &World) {
             VerifyFinding::Content {
                 digest, needed_by, ..
             } => (needed_by.clone(), *digest),
-            other => panic!("{other:?}"),
+            other @ (VerifyFinding::Database { .. }
+            | VerifyFinding::Record { .. }
+            | VerifyFinding::Operation { .. }
+            | VerifyFinding::Slot { .. }) => panic!("{other:?}"),
         })
         .collect();
     found.sort();

@@ -244,7 +244,29 @@ impl MemoryStore {
         let (id, recipe) = match event {
             Event::Intent(intent) => (intent.id, &intent.recipe),
             Event::Captured(captured) => (captured.id, &captured.recipe),
-            _ => return None,
+            Event::Proposed(_)
+            | Event::Refused(_)
+            | Event::Interrupted { .. }
+            | Event::Applied { .. }
+            | Event::Commit { .. }
+            | Event::Abort { .. }
+            | Event::Undone { .. }
+            | Event::Redone { .. }
+            | Event::UndoFailed { .. }
+            | Event::Escalated(_)
+            | Event::TaskBegin { .. }
+            | Event::TaskCommit { .. }
+            | Event::TaskRollback { .. }
+            | Event::Checkpoint(_)
+            | Event::Prompt(_)
+            | Event::Noted(_)
+            | Event::Expired { .. }
+            | Event::Cut { .. }
+            | Event::Lost { .. }
+            | Event::Repaired(_)
+            | Event::RolloutBegun(_)
+            | Event::RolloutAt { .. }
+            | Event::RolloutEnded { .. } => return None,
         };
         let driver = recipe.driver.clone();
         let known = held(&self.drivers);

@@ -68,9 +68,12 @@ impl Journal for MemoryStore {
             let kept = records.filter(|record| record.event.operation().is_some_and(waits));
             Ok(kept.collect::<Vec<_>>())
         })?;
-        let proposals = records.drain(..).filter_map(|record| match record.event {
-            Event::Proposed(proposal) => Some(*proposal),
-            _ => None,
+        let proposals = records.drain(..).filter_map(|record| {
+            if let Event::Proposed(proposal) = record.event {
+                Some(*proposal)
+            } else {
+                None
+            }
         });
         Ok(proposals.collect())
     }
@@ -78,9 +81,12 @@ impl Journal for MemoryStore {
     fn rollouts(&self) -> Answer<Vec<OperationId>> {
         let records = self.ask(|state| state.records_where(|_| true))?;
         let begun = records.into_iter().rev();
-        let begun = begun.filter_map(|record| match record.event {
-            Event::RolloutBegun(plan) => Some(plan.id),
-            _ => None,
+        let begun = begun.filter_map(|record| {
+            if let Event::RolloutBegun(plan) = record.event {
+                Some(plan.id)
+            } else {
+                None
+            }
         });
         Ok(begun.collect())
     }

@@ -35,7 +35,7 @@ use change::Change;
 use log::Log;
 use state::{Answer, State};
 
-/// A store in memory.
+/// A store that is forgotten with its last handle.
 #[derive(Debug)]
 pub struct MemoryStore {
     shared: Arc<Shared>,

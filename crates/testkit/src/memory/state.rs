@@ -92,7 +92,7 @@ pub(super) struct TaskRow {
     pub(super) was: Option<TaskStatus>,
 }
 
-/// All of it.
+/// Everything that such a store knows.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     pub(super) records: Vec<Arc<Stored>>,

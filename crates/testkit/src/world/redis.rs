@@ -110,7 +110,9 @@ impl RedisServer {
         };
         let keys = keys.into_iter().map(|key| match key {
             Reply::Bytes(key) => key,
-            other => panic!("a key: {other:?}"),
+            other @ (Reply::Nil | Reply::Int(_) | Reply::Error(_) | Reply::List(_)) => {
+                panic!("a key: {other:?}")
+            }
         });
         keys.filter(|key| !key.starts_with(b"backout:mark:"))
             .map(|key| (key.escape_ascii().to_string(), client.described(&key)))
@@ -172,7 +174,9 @@ impl RedisClient {
         let goes_at = self.ask_bytes(&[b"PEXPIRETIME", key]);
         let kind = match self.ask_bytes(&[b"TYPE", key]) {
             Reply::Bytes(kind) => String::from_utf8(kind).expect("a word"),
-            other => panic!("a kind: {other:?}"),
+            other @ (Reply::Nil | Reply::Int(_) | Reply::Error(_) | Reply::List(_)) => {
+                panic!("a kind: {other:?}")
+            }
         };
         let value = match kind.as_str() {
             "string" => self.ask_bytes(&[b"GET", key]),

@@ -41,8 +41,7 @@ pub(super) fn check(format: Format, text: &str) -> Vec<Finding> {
             .root_node()
             .has_error()
             .then(|| python::joined(text, &tree));
-        let fault = joined.flatten().or_else(|| python::fault(text));
-        faults.extend(fault.or_else(|| python::misplaced_default(text, &tree)));
+        faults.extend(joined.flatten().or_else(|| python::fault(text, &tree)));
     }
     faults
         .into_iter()

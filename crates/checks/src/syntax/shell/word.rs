@@ -6,7 +6,7 @@ use crate::syntax::fault::Fault;
 /// Where a word is read: it decides what ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Within {
-    /// A command.
+    /// Among the words of a command.
     Command,
     /// A pattern behind `=~`, in which brackets and `|` are part of the word.
     Regex,

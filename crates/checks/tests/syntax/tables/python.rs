@@ -31,7 +31,7 @@ const GOOD: [&str; 23] = [
 ];
 
 #[rustfmt::skip]
-const BAD: [Bad; 35] = [
+const BAD: [Bad; 37] = [
     (
         "def f(a=1, b):\n    pass\n",
         1,
@@ -71,6 +71,18 @@ const BAD: [Bad; 35] = [
     ("if a:\nb\n", 2, 1, "an indented line is needed behind `if a:`"),
     ("def f():\n    a\n  b\n", 3, 3, "the indentation fits no line above"),
     ("a\n  b\n", 2, 3, "the line is indented, and the one before opens no block"),
+    (
+        "def f(a=1):\n    x = 1\n\nclass A:\n    def g(\n        self,\n        b=(1, 2),  # )\n        c,\n    ):\n        pass\n",
+        8,
+        9,
+        "`c` has no default, and one before it has",
+    ),
+    (
+        "x = [\n    f(a, key=lambda a, b=1: b),\n    lambda a=':', b: a,\n]\n",
+        3,
+        19,
+        "`b` has no default, and one before it has",
+    ),
     ("try:\n    a\nb\n", 1, 1, "`try` has neither `except` nor `finally`"),
     ("if a:\n    try:\n        b\n", 2, 5, "`try` has neither `except` nor `finally`"),
     ("class A:\n", 2, 1, "an indented line is needed behind `class A:`"),

@@ -102,7 +102,12 @@ impl Damage {
             let length = usize::try_from(found.len()).unwrap();
             let (first, step) = match which {
                 Which::Log => (LOG_HEADER, FRAME),
-                _ => (0, PAGE),
+                Which::Journal
+                | Which::Index
+                | Which::Head
+                | Which::Lock
+                | Which::Pack(_)
+                | Which::Kept(_) => (0, PAGE),
             };
             let places = (first..length).step_by(step);
             // The log's own header is a place as well.

@@ -42,7 +42,9 @@ fn some_key(format: Format, text: &str, dice: &mut Dice<'_>) -> KeyPath {
 fn new_key(format: Format, text: &str, dice: &mut Dice<'_>) -> KeyPath {
     let name = |dice: &mut Dice<'_>| match format {
         Format::Env => Segment::Name((*dice.pick(&["NEW", "N_2", "A"])).to_owned()),
-        _ => Segment::Name((*dice.pick(&["new", "fresh", "p q", "on", "a", "x.y"])).to_owned()),
+        Format::Json | Format::Jsonc | Format::Yaml | Format::Toml | Format::Ini => {
+            Segment::Name((*dice.pick(&["new", "fresh", "p q", "on", "a", "x.y"])).to_owned())
+        }
     };
     if format == Format::Env {
         return KeyPath::new(vec![name(dice)]);

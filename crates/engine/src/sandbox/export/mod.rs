@@ -48,7 +48,7 @@ pub enum SandboxExport {
 pub struct SandboxExported {
     /// The sandbox.
     pub name: String,
-    /// The checkpoint that it was at.
+    /// By its number; what came later is not in it.
     pub checkpoint: u64,
     /// The script or the Dockerfile.
     #[serde(default, skip_serializing_if = "Option::is_none")]

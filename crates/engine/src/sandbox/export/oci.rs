@@ -20,7 +20,7 @@ pub(super) struct Image {
     pub(super) working_directory: TargetPath,
 }
 
-/// Writes the layer to a path.
+/// Makes the archive of what changed, where it is told to.
 type WriteLayer<'w> = &'w dyn Fn(&Path) -> Result<Written, EngineError>;
 
 impl Image {

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 const BLOCK: usize = 512;
 
-/// What was written.
+/// An archive that is whole: what it hashes to, and how large it is.
 #[derive(Debug, Clone)]
 pub(super) struct Written {
     pub(super) entries: u64,
@@ -30,7 +30,7 @@ pub(super) struct Writer<W> {
     hasher: Sha256,
     bytes: u64,
     entries: u64,
-    /// Directories that are in it.
+    /// They need no entry a second time.
     directories: BTreeSet<PathBuf>,
     /// Names that a further name can refer to.
     files: BTreeSet<PathBuf>,

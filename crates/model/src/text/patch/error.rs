@@ -5,6 +5,10 @@ use super::PatchPath;
 /// Says why a patch was refused. `line` counts lines of the patch when reading and lines of the file
 /// when applying, both from 1; hunks count from 1 in their file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(
+    missing_docs,
+    reason = "the message of a variant says what its fields are"
+)]
 pub enum PatchError {
     /// The text changes no file.
     #[error("the text holds no patch of any file")]
@@ -31,16 +35,11 @@ pub enum PatchError {
     },
     /// A header that changes nothing by itself is followed by no hunk.
     #[error("`{file}` has a header but no hunks")]
-    NoHunks {
-        /// The file.
-        file: PatchPath,
-    },
+    NoHunks { file: PatchPath },
     /// The `@@` line is not like `@@ -1,2 +3,4 @@`.
     #[error("hunk {hunk} of `{file}` has a broken header in line {line} of the patch")]
     BadHunk {
-        /// The file.
         file: PatchPath,
-        /// Which of its hunks.
         hunk: usize,
         /// Where the header is.
         line: usize,
@@ -51,9 +50,7 @@ pub enum PatchError {
         expected.0, expected.1, found.0, found.1
     )]
     WrongCount {
-        /// The file.
         file: PatchPath,
-        /// Which of its hunks.
         hunk: usize,
         /// The promised old and new lines.
         expected: (usize, usize),
@@ -66,9 +63,7 @@ pub enum PatchError {
         actual(found.as_deref())
     )]
     Mismatch {
-        /// The file.
         file: PatchPath,
-        /// Which of its hunks.
         hunk: usize,
         /// The first line that differs, at the place where the hunk was expected.
         line: usize,
@@ -80,9 +75,7 @@ pub enum PatchError {
     /// Two places match equally well.
     #[error("hunk {hunk} of `{file}` fits line {first} as well as line {second}")]
     Ambiguous {
-        /// The file.
         file: PatchPath,
-        /// Which of its hunks.
         hunk: usize,
         /// The place before the expected one.
         first: usize,
@@ -92,7 +85,6 @@ pub enum PatchError {
     /// Something would follow a line without a line end.
     #[error("hunk {hunk} of `{file}` fits only at the end of the file, but line {line} follows")]
     NotAtEnd {
-        /// The file.
         file: PatchPath,
         /// The hunk, or the one after it, or the last.
         hunk: usize,
@@ -101,16 +93,10 @@ pub enum PatchError {
     },
     /// The patch creates a file that has content already.
     #[error("the patch creates `{file}`, which is there and not empty")]
-    NotEmpty {
-        /// The file.
-        file: PatchPath,
-    },
+    NotEmpty { file: PatchPath },
     /// The patch deletes a file but not all of its lines.
     #[error("the patch deletes `{file}` but not all of its content")]
-    LeavesContent {
-        /// The file.
-        file: PatchPath,
-    },
+    LeavesContent { file: PatchPath },
 }
 
 fn named(file: Option<&PatchPath>) -> String {

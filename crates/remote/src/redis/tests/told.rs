@@ -12,7 +12,9 @@ use crate::redis::dump::told;
 fn dumped(server: &RedisServer, key: &str) -> Option<Value> {
     match server.ask(&["DUMP", key]) {
         Reply::Bytes(dump) => told(&dump),
-        other => panic!("{other:?}"),
+        other @ (Reply::Nil | Reply::Int(_) | Reply::Error(_) | Reply::List(_)) => {
+            panic!("{other:?}")
+        }
     }
 }
 

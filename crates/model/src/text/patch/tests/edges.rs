@@ -8,7 +8,17 @@ fn found(counts: &str, body: &str) -> (usize, usize) {
     let text = format!("--- a/n\n+++ b/n\n@@ {counts} @@\n{body}");
     match parse(text.as_bytes()).unwrap_err() {
         PatchError::WrongCount { found, .. } => found,
-        other => panic!("{other}"),
+        other @ (PatchError::Empty
+        | PatchError::BadHeader { .. }
+        | PatchError::Binary { .. }
+        | PatchError::StrayHunk { .. }
+        | PatchError::NoHunks { .. }
+        | PatchError::BadHunk { .. }
+        | PatchError::Mismatch { .. }
+        | PatchError::Ambiguous { .. }
+        | PatchError::NotAtEnd { .. }
+        | PatchError::NotEmpty { .. }
+        | PatchError::LeavesContent { .. }) => panic!("{other}"),
     }
 }
 
