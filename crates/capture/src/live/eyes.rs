@@ -122,7 +122,10 @@ impl Eyes {
         observer: &mut dyn Observer,
         waiting: &mut VecDeque<Notice>,
     ) -> (Answer, Option<Touch>) {
-        for _ in 0..TRIES_MAX {
+        for tries in 0..TRIES_MAX {
+            if tries > 0 {
+                paths::listen();
+            }
             let operands = match Operands::read(notice, shape) {
                 Ok(operands) => operands,
                 Err(errno) => return (unreadable(listener, notice, act, errno, observer), None),

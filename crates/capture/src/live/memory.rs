@@ -7,20 +7,19 @@ use super::sys;
 /// The longest path that the kernel takes, its zero byte included.
 const PATH_BYTES_MAX: usize = 4096;
 
+/// So much is read at once: most paths are shorter.
+const CHUNK_BYTES: usize = 256;
+
 /// The smallest piece of memory that is there or is not.
 const PAGE: u64 = 4096;
 
 /// Reads a path up to its zero byte, as the kernel does.
 pub(super) fn read_path(thread: u32, address: u64) -> Result<Vec<u8>, Errno> {
-    let mut path = Vec::with_capacity(256);
+    let mut path = Vec::with_capacity(CHUNK_BYTES);
     while path.len() < PATH_BYTES_MAX {
         let at = address.wrapping_add(path.len() as u64);
-        // Never across a page that may not be there.
-        let to_page_end = usize::try_from(PAGE - at % PAGE).unwrap_or(256);
-        let mut chunk = [0_u8; 256];
-        let size = to_page_end
-            .min(chunk.len())
-            .min(PATH_BYTES_MAX - path.len());
+        let mut chunk = [0_u8; CHUNK_BYTES];
+        let size = to_page_end(at).min(PATH_BYTES_MAX - path.len());
         let room = chunk.get_mut(..size).unwrap_or_default();
         let read = read(thread, at, room)?;
         let chunk = chunk.get(..read).unwrap_or_default();
@@ -34,6 +33,28 @@ pub(super) fn read_path(thread: u32, address: u64) -> Result<Vec<u8>, Errno> {
         }
     }
     Err(Errno::NAMETOOLONG)
+}
+
+/// Reads two paths by one call. None if one of them is longer than most are, or cannot be read so: then each is read by itself.
+pub(super) fn read_two_paths(thread: u32, addresses: [u64; 2]) -> Option<[Vec<u8>; 2]> {
+    let [mut one, mut other] = [[0_u8; CHUNK_BYTES]; 2];
+    let sizes = addresses.map(to_page_end);
+    let [first, second] = [one.get_mut(..sizes[0])?, other.get_mut(..sizes[1])?];
+    let pieces = [(addresses[0], &mut *first), (addresses[1], &mut *second)];
+    let read = sys::read_pieces(thread, pieces).ok()?;
+    let path = |chunk: &[u8]| {
+        let end = chunk.iter().position(|byte| *byte == 0)?;
+        chunk.get(..end).map(<[u8]>::to_vec)
+    };
+    if read != first.len() + second.len() {
+        return None;
+    }
+    Some([path(first)?, path(second)?])
+}
+
+/// Tells how many bytes may be read at once: never across a page that may not be there.
+fn to_page_end(address: u64) -> usize {
+    usize::try_from(PAGE - address % PAGE).map_or(CHUNK_BYTES, |size| size.min(CHUNK_BYTES))
 }
 
 /// Reads exactly so many bytes.
@@ -108,5 +129,18 @@ mod tests {
             };
             assert_eq!(found, expected, "{length}");
         }
+    }
+
+    #[test]
+    fn two_paths_are_read_at_once_or_each_by_itself() {
+        let own = std::process::id();
+        let address = |path: &[u8]| path.as_ptr().expose_provenance() as u64;
+        let long = [vec![b'a'; 300], vec![0]].concat();
+        let (first, second) = (b"from\0".to_vec(), b"to\0".to_vec());
+        let both = read_two_paths(own, [address(&first), address(&second)]);
+        assert_eq!(both, Some([b"from".to_vec(), b"to".to_vec()]));
+        assert_eq!(read_two_paths(own, [address(&first), address(&long)]), None);
+        assert_eq!(read_two_paths(own, [address(&first), 0]), None);
+        assert_eq!(read_two_paths(own, [0, address(&second)]), None);
     }
 }

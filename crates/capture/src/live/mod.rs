@@ -49,7 +49,7 @@ pub use mounts::is_on_ours;
 pub use orphaned::{Mark, Orphans, end_orphans};
 pub use process_info::{Descendant, descendants, opened_for_writing};
 pub use relay::{ASKED, Guest, Malformed, Outside, RELAY, Refusal, Request, ask_outside, asked};
-pub use resolve::{Gone, Place};
+pub use resolve::{Gone, Held, Place};
 pub use spawn::{Child, SpawnError, Spawned, Variables, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
 pub use sys::{end_like, lift_limits, probe};

@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rustix::fs::{CWD, Mode, OFlags, fstat, fstatvfs, makedev, openat};
 
 use super::process_info::Scene;
-use super::resolve::{is_same, leads_to};
+use super::resolve::{Held, is_same, leads_to};
 
 /// One line of what is mounted where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) fn is_seen_once(device: u64) -> bool {
 }
 
 /// Gives a directory of a task as we see it, if we do.
-pub(super) fn seen(thread: u32, scene: Scene, dir: OwnedFd, path: Vec<u8>) -> (OwnedFd, PathBuf) {
+pub(super) fn seen(thread: u32, scene: Scene, dir: Held, path: Vec<u8>) -> (Held, PathBuf) {
     let path = PathBuf::from(OsString::from_vec(path));
     if scene.is_plain() && !scene.has_new_mounts {
         return by_first_path(dir, path);
@@ -62,7 +62,7 @@ pub(super) fn seen(thread: u32, scene: Scene, dir: OwnedFd, path: Vec<u8>) -> (O
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = ours.and_then(|ours| {
         let opened = openat(CWD, &ours, flags, Mode::empty()).ok()?;
-        Some((opened, ours))
+        Some((Held::new(opened), ours))
     });
     opened.unwrap_or((dir, path))
 }
@@ -90,7 +90,7 @@ pub(super) fn ours(thread: u32, opened: BorrowedFd<'_>, path: &Path) -> Option<P
 
 /// Gives a directory by the path that it was first reached by, if another mount shows it there still, with the same rights.
 /// One file must not be taken for two.
-pub(super) fn by_first_path(dir: OwnedFd, path: PathBuf) -> (OwnedFd, PathBuf) {
+pub(super) fn by_first_path(dir: Held, path: PathBuf) -> (Held, PathBuf) {
     let Ok(found) = fstat(&dir) else {
         return (dir, path);
     };
@@ -112,7 +112,7 @@ pub(super) fn by_first_path(dir: OwnedFd, path: PathBuf) -> (OwnedFd, PathBuf) {
     let is_it =
         |opened: &OwnedFd| is_same(&found, opened.as_fd()) && rights(opened) == rights(&dir);
     if let Some(opened) = opened.filter(is_it) {
-        return (opened, known.clone());
+        return (Held::new(opened), known.clone());
     }
     known.clone_from(&path);
     (dir, path)

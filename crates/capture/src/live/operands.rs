@@ -5,10 +5,10 @@ use std::os::fd::AsFd as _;
 use rustix::io::Errno;
 
 use super::calls::{Act, Operand, Shape, as_int};
-use super::memory::{read_exactly, read_path};
+use super::memory::{read_exactly, read_path, read_two_paths};
 use super::order::Path;
 use super::process_info::Scene;
-use super::resolve::{Base, Dots, Gone, Last, Lost, Place, lost, of_base, resolve};
+use super::resolve::{Base, Dots, Gone, Held, Last, Lost, Place, lost, of_base, resolve};
 use super::sys::Notice;
 use super::walk::{Lead, Walk, split};
 
@@ -57,14 +57,22 @@ pub(super) struct Places {
 
 impl Operands {
     pub(super) fn read(notice: &Notice, shape: &Shape) -> Result<Self, Errno> {
-        let read = |operand: Option<Operand>| {
-            operand
-                .map(|operand| read_operand(notice, operand))
-                .transpose()
+        let both = match (shape.first, shape.second) {
+            (Some(Operand::Path { path: one, .. }), Some(Operand::Path { path: other, .. })) => {
+                let argument = |index: usize| notice.arguments.get(index).copied();
+                let addresses = [one, other].map(|index| argument(index).unwrap_or_default());
+                read_two_paths(notice.thread, addresses)
+            }
+            _ => None,
+        };
+        let [one, other] = both.map_or([None, None], |both| both.map(Some));
+        let read = |operand: Option<Operand>, known: Option<Vec<u8>>| {
+            let read = operand.map(|operand| read_operand(notice, operand, known));
+            read.transpose()
         };
         Ok(Self {
-            first: read(shape.first)?,
-            second: read(shape.second)?,
+            first: read(shape.first, one)?,
+            second: read(shape.second, other)?,
         })
     }
 
@@ -164,7 +172,7 @@ impl Where {
                     Ok(Lead::Name { .. } | Lead::Dots(_)) | Err(_) => return None,
                 }
             }
-            Self::Base(base) => base.open(notice.thread).ok()?,
+            Self::Base(base) => Held::new(base.open(notice.thread).ok()?),
             Self::Nowhere => return None,
         };
         Gone::of(opened.as_fd())
@@ -184,7 +192,8 @@ fn without_name(act: Act, dots: Dots, is_first: bool) -> Errno {
     }
 }
 
-fn read_operand(notice: &Notice, operand: Operand) -> Result<Where, Errno> {
+/// Reads what a call is about, if it is not `known` what stands at its path.
+fn read_operand(notice: &Notice, operand: Operand, known: Option<Vec<u8>>) -> Result<Where, Errno> {
     let argument = |index: usize| notice.arguments.get(index).copied().unwrap_or_default();
     match operand {
         Operand::Fd(index) => Ok(Where::Base(Base::Descriptor(as_int(argument(index))))),
@@ -214,7 +223,7 @@ fn read_operand(notice: &Notice, operand: Operand) -> Result<Where, Errno> {
             if address == 0 && without.means_descriptor(true, &notice.arguments) {
                 return Ok(Where::Base(base));
             }
-            let bytes = read_path(notice.thread, address)?;
+            let bytes = known.map_or_else(|| read_path(notice.thread, address), Ok)?;
             if bytes.is_empty() && without.means_descriptor(false, &notice.arguments) {
                 return Ok(Where::Base(base));
             }

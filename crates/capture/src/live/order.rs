@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::calls::{Act, as_int};
 use super::process_info::Scene;
-use super::resolve::{Base, Dots, Last, Lost, stat_of};
+use super::resolve::{Base, Dots, Held, Last, Lost, stat_of};
 use super::rights::Rights;
 use super::sys::Notice;
 use super::walk::{Lead, Walk, split};
@@ -92,7 +92,7 @@ pub(super) fn is_malformed(notice: &Notice) -> bool {
 
 /// A name in a directory, as a call means it.
 struct Named {
-    dir: OwnedFd,
+    dir: Held,
     dots: Option<Dots>,
     /// What the name stands for, or why it cannot be a name.
     found: Result<Option<Stat>, Errno>,
@@ -278,7 +278,7 @@ impl Looking {
     }
 
     /// Opens a directory on the way. Whoever has other rights than we have may be stopped at any of them.
-    fn directory(&self, base: Base, path: &[u8]) -> Result<OwnedFd, Errno> {
+    fn directory(&self, base: Base, path: &[u8]) -> Result<Held, Errno> {
         let mut ends: Vec<usize> = Vec::new();
         if !self.scene.has_our_rights {
             let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');

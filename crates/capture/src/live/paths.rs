@@ -2,7 +2,8 @@
 //!
 //! The system tells the path of what is open, but that question costs more than most calls do. A path stays what it is until
 //! the directory, or one above it, is renamed or goes away. So does a way that leads down without a link or a dot. The kernel
-//! tells of that (inotify), and whatever it tells, all is forgotten. Where it cannot be told, nothing is remembered.
+//! tells of that (inotify), and whatever it tells, all is forgotten. Where it cannot be told, nothing is remembered. Whoever waits
+//! for calls waits for that as well: if it was silent when a call was there, it need not be asked again for that call.
 //!
 //! Directories are known by their numbers, so only on file systems that are known to give each its own.
 //!
@@ -22,6 +23,7 @@ use rustix::fs::{fstat, fstatfs};
 use rustix::io::Errno;
 
 use super::reach::path_text;
+use super::resolve::Held;
 
 /// So many are remembered.
 const KNOWN_MAX: usize = 256;
@@ -52,7 +54,9 @@ thread_local! {
 #[derive(Debug, Default)]
 struct Paths {
     /// Tells of directories that move or go; none if nothing is remembered.
-    inotify: Option<OwnedFd>,
+    inotify: Option<Held>,
+    /// Whether it was silent when the call was there that is looked at now.
+    is_silent: bool,
     watched: HashMap<PathBuf, i32>,
     known: HashMap<Number, Vec<u8>>,
     /// By what they lead along.
@@ -73,7 +77,7 @@ pub(super) enum Beginning {
 #[derive(Debug)]
 struct Way {
     from: Beginning,
-    to: OwnedFd,
+    to: Held,
     number: Number,
 }
 
@@ -83,21 +87,20 @@ pub(super) fn begins(along: &[u8]) -> Option<Beginning> {
 }
 
 /// Goes the way that is known to lead along a path. Gives the directory, its number and its path.
-pub(super) fn led(along: &[u8]) -> Option<(OwnedFd, Number, Vec<u8>)> {
+pub(super) fn led(along: &[u8]) -> Option<(Held, Number, Vec<u8>)> {
     PATHS.with_borrow_mut(|paths| {
         paths.hear();
         let way = paths.ways.get(along)?;
         let path = paths.known.get(&way.number)?;
         // One that is gone is held open, and is not told of then.
         let is_there = fstat(&way.to).is_ok_and(|found| found.st_nlink > 0);
-        let to = way.to.try_clone().ok().filter(|_| is_there)?;
-        Some((to, way.number, path.clone()))
+        is_there.then(|| (Held::clone(&way.to), way.number, path.clone()))
     })
 }
 
 /// Remembers that a way which leads along a path, without a link or a dot, ends at a directory. It must have been known
 /// before that way was gone, and asked for since: then nothing moved meanwhile.
-pub(super) fn leads(from: Beginning, along: &[u8], to: BorrowedFd<'_>, number: Number) {
+pub(super) fn leads(from: Beginning, along: &[u8], to: &Held, number: Number) {
     PATHS.with_borrow_mut(|paths| {
         if paths.asked != Some(number) {
             return;
@@ -105,10 +108,8 @@ pub(super) fn leads(from: Beginning, along: &[u8], to: BorrowedFd<'_>, number: N
         if paths.ways.len() >= WAYS_MAX {
             paths.ways.clear();
         }
-        if let Ok(to) = to.try_clone_to_owned() {
-            let way = Way { from, to, number };
-            paths.ways.insert(along.to_vec(), way);
-        }
+        let to = Held::clone(to);
+        paths.ways.insert(along.to_vec(), Way { from, to, number });
     });
 }
 
@@ -121,8 +122,30 @@ pub(super) fn is_worth_it(along: &[u8]) -> bool {
     })
 }
 
+/// Gives what tells of directories that move or go.
+pub(super) fn ear() -> Option<Held> {
+    PATHS.with_borrow(|paths| paths.inotify.clone())
+}
+
+/// A call is there, and what tells of directories was looked at after it came: what it said then counts for the whole call.
+pub(super) fn heard(has_told: bool) {
+    PATHS.with_borrow_mut(|paths| {
+        paths.is_silent = false;
+        if has_told {
+            paths.hear();
+        }
+        paths.is_silent = true;
+    });
+}
+
+/// What was heard counts no longer: time went by.
+pub(super) fn listen() {
+    PATHS.with_borrow_mut(|paths| paths.is_silent = false);
+}
+
 /// Lets go of all directories that are held open.
 pub(super) fn let_go() {
+    listen();
     PATHS.with_borrow_mut(|paths| paths.ways.clear());
 }
 
@@ -157,7 +180,7 @@ pub(super) fn learn(number: Number, dir: BorrowedFd<'_>, path: &[u8]) {
 impl Paths {
     /// Forgets all if any of them may have another path now.
     fn hear(&mut self) {
-        if self.inotify.as_ref().is_some_and(has_told) {
+        if !self.is_silent && self.inotify.as_deref().is_some_and(has_told) {
             self.forget();
         }
     }
@@ -181,7 +204,7 @@ impl Paths {
     fn watch(&mut self, path: &Path) -> Result<(), Errno> {
         let inotify = match self.inotify.take() {
             Some(inotify) => inotify,
-            None => inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
+            None => Held::new(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?),
         };
         let inotify = self.inotify.insert(inotify);
         let flags = WatchFlags::MOVE_SELF
@@ -255,5 +278,25 @@ mod tests {
         std::fs::remove_dir_all(&second).unwrap();
         std::fs::create_dir_all(&second).unwrap();
         assert_eq!(look(&second), None, "another has its number, perhaps");
+    }
+
+    #[test]
+    fn what_was_silent_when_a_call_came_counts_for_that_call_alone() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path().canonicalize().unwrap();
+        let dir = root.join("a");
+        std::fs::create_dir(&dir).unwrap();
+        let open = openat(CWD, &dir, OFlags::PATH, Mode::empty()).unwrap();
+        let found = fstat(&open).unwrap();
+        let number = (found.st_dev, found.st_ino);
+        for _ in 0..2 {
+            learn(number, open.as_fd(), dir.as_os_str().as_bytes());
+        }
+        assert!(known(number).is_some());
+        std::fs::rename(&dir, root.join("b")).unwrap();
+        heard(false);
+        assert!(known(number).is_some(), "it moved after that call came");
+        listen();
+        assert_eq!(known(number), None);
     }
 }

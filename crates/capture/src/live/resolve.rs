@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
@@ -20,11 +21,14 @@ const DELETED: &[u8] = b" (deleted)";
 /// How often something that moves while it is looked for is looked for again.
 const TRIES_MAX: usize = 3;
 
+/// A directory that is held open: one descriptor, however many names in it are looked at.
+pub type Held = Arc<OwnedFd>;
+
 /// A name in an open directory, and what it stands for.
 #[derive(Debug)]
 pub struct Place {
     /// The directory, opened only to be walked through.
-    pub dir: OwnedFd,
+    pub dir: Held,
     /// Its path, without links, as we see it.
     pub dir_path: PathBuf,
     /// Its device and number, where they were looked at.
@@ -50,7 +54,7 @@ impl Place {
         let name = OsStr::from_bytes(name).to_owned();
         Ok(Self {
             stat: stat_of(self.dir.as_fd(), &name)?,
-            dir: self.dir.try_clone().map_err(|_| Errno::MFILE)?,
+            dir: Held::clone(&self.dir),
             dir_path: self.dir_path.clone(),
             dir_number: self.dir_number,
             name,
@@ -203,7 +207,7 @@ pub(super) fn resolve(
                 None => placed(thread, scene, dir)?,
             };
             if let Some(number) = dir_number {
-                walk.remember(path, dir.as_fd(), number);
+                walk.remember(path, &dir, number);
             }
             Ok(Place {
                 dir,
@@ -223,7 +227,7 @@ fn path_from(bytes: Vec<u8>) -> PathBuf {
 }
 
 /// A directory as we see it, its path, and its device and number where they were looked at.
-type Placed = (OwnedFd, PathBuf, Option<(u64, u64)>);
+type Placed = (Held, PathBuf, Option<(u64, u64)>);
 
 /// Gives the number of a directory whose path may be remembered.
 fn memorable(scene: Scene, dir: BorrowedFd<'_>) -> Option<Number> {
@@ -241,7 +245,7 @@ pub(super) fn remembered(scene: Scene, dir: BorrowedFd<'_>) -> Option<(Number, V
 }
 
 /// Gives a directory of the task as we see it.
-fn placed(thread: u32, scene: Scene, dir: OwnedFd) -> Result<Placed, Lost> {
+fn placed(thread: u32, scene: Scene, dir: Held) -> Result<Placed, Lost> {
     let number = memorable(scene, dir.as_fd());
     if let Some(path) = number.and_then(paths::known) {
         return Ok((dir, path_from(path), number));
@@ -330,7 +334,7 @@ fn named(path: &Path, opened: BorrowedFd<'_>) -> Result<Option<Place>, Lost> {
     let Some(stat) = stat.filter(|stat| is_same(stat, opened)) else {
         return Ok(None);
     };
-    let (dir, dir_path) = mounts::by_first_path(dir, parent.to_path_buf());
+    let (dir, dir_path) = mounts::by_first_path(Held::new(dir), parent.to_path_buf());
     Ok(Some(Place {
         dir,
         dir_path,

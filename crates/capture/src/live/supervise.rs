@@ -217,6 +217,7 @@ impl Supervisor {
                     if let Some(notice) = self.waiting.pop_front() {
                         self.answer(&notice, observer)?;
                     }
+                    paths::listen();
                     continue;
                 }
             }
@@ -381,6 +382,9 @@ impl Supervisor {
             let others = self.asked_last.replace(notice.thread);
             let is_alone = self.waiting.is_empty() && others == Some(notice.thread);
             self.waiting.push_back(notice);
+            if !is_alone {
+                paths::listen();
+            }
             if is_alone || !self.has_call(&Timespec::default())? {
                 return Ok(());
             }
@@ -409,10 +413,17 @@ impl Supervisor {
             Some(fd) => PollFd::from_borrowed_fd(*fd, PollFlags::IN),
             None => PollFd::from_borrowed_fd(ticks, PollFlags::empty()),
         };
+        // The kernel looks at them in this order: what tells of directories is looked at when a call is there.
+        let ear = paths::ear();
+        let ear = match &ear {
+            Some(ear) => PollFd::new(ear, PollFlags::IN),
+            None => PollFd::from_borrowed_fd(ticks, PollFlags::empty()),
+        };
         let mut fds = [
             listener,
             PollFd::from_borrowed_fd(ticks, PollFlags::IN),
             PollFd::from_borrowed_fd(mounts, PollFlags::PRI),
+            ear,
             also(0),
             also(1),
         ];
@@ -420,11 +431,12 @@ impl Supervisor {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let [call, tick, mounted, also @ ..] = fds.map(|fd| fd.revents());
+        let [call, tick, mounted, ear, also @ ..] = fds.map(|fd| fd.revents());
         if mounted.contains(PollFlags::PRI) {
             paths::let_go();
         }
         let (call, tick) = (call.contains(PollFlags::IN), tick.contains(PollFlags::IN));
+        paths::heard(ear.contains(PollFlags::IN));
         if tick && !call {
             self.ticker.heard();
         }

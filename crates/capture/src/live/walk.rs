@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::paths::{self, Beginning, Number};
 use super::process_info::{Scene, number_in};
-use super::resolve::{Base, Dots, Last, Lost, is_link, lost, path_of, remembered, stat_of};
+use super::resolve::{Base, Dots, Held, Last, Lost, is_link, lost, path_of, remembered, stat_of};
 
 /// How many symbolic links in a row are followed, as the kernel does.
 const LINKS_MAX: usize = 40;
@@ -31,13 +31,13 @@ const PROC_ROOT: u64 = 1;
 pub(super) enum Lead {
     /// To a name in a directory.
     Name {
-        dir: OwnedFd,
+        dir: Held,
         name: Vec<u8>,
         stat: Option<Stat>,
         is_slashed: bool,
     },
     /// To something that is open now, by no name.
-    Itself(OwnedFd),
+    Itself(Held),
     /// To no name, where one is wanted.
     Dots(Dots),
 }
@@ -45,7 +45,7 @@ pub(super) enum Lead {
 /// What a link leads to.
 enum Target {
     Text(Vec<u8>),
-    Opened(OwnedFd),
+    Opened(Held),
 }
 
 /// One walk for one task.
@@ -84,7 +84,7 @@ impl Walk {
     }
 
     /// Remembers the way to the directory that was found, if it can be gone again without a look at it.
-    pub(super) fn remember(&self, path: &[u8], dir: BorrowedFd<'_>, number: Number) {
+    pub(super) fn remember(&self, path: &[u8], dir: &Held, number: Number) {
         if let Some(from) = self.straight {
             paths::leads(from, split(path).0, dir, number);
         }
@@ -106,7 +106,7 @@ impl Walk {
         } else {
             base.start(self.thread)?
         };
-        self.walk(start, path.to_vec(), last)
+        self.walk(Held::new(start), path.to_vec(), last)
     }
 
     /// Lets the kernel walk up to the last component. None if it could go wrong: that is in `/proc`.
@@ -115,7 +115,7 @@ impl Walk {
         base: Base,
         path: &'p [u8],
         is_absolute: bool,
-    ) -> Result<Option<(OwnedFd, &'p [u8])>, Lost> {
+    ) -> Result<Option<(Held, &'p [u8])>, Lost> {
         let (parent, name) = split(path);
         if let Some(dir) = self.led(base, parent, is_absolute) {
             return Ok(Some((dir, name)));
@@ -130,7 +130,7 @@ impl Walk {
                 // What is remembered is no `/proc`.
                 self.known = remembered(self.scene, dir.as_fd());
                 let is_good = self.known.is_some() || !is_proc(dir.as_fd());
-                Ok(is_good.then_some((dir, name)))
+                Ok(is_good.then(|| (Held::new(dir), name)))
             }
             // What is not there for us may be there for the task: `/proc/self` is somebody else.
             Err(_) => Ok(None),
@@ -163,7 +163,7 @@ impl Walk {
     }
 
     /// Goes a way that was gone before, if it begins where this one does.
-    fn led(&mut self, base: Base, along: &[u8], is_absolute: bool) -> Option<OwnedFd> {
+    fn led(&mut self, base: Base, along: &[u8], is_absolute: bool) -> Option<Held> {
         if self.scene.has_new_mounts {
             return None;
         }
@@ -178,7 +178,7 @@ impl Walk {
     }
 
     /// Walks one component after the other.
-    fn walk(&mut self, start: OwnedFd, path: Vec<u8>, last: Last) -> Result<Lead, Lost> {
+    fn walk(&mut self, start: Held, path: Vec<u8>, last: Last) -> Result<Lead, Lost> {
         let (mut at, mut rest) = (start, path);
         let mut is_first = true;
         loop {
@@ -223,7 +223,7 @@ impl Walk {
                             self.through = directory.map(|it| [&it[..], b"/", name].concat());
                         }
                         if to.first() == Some(&b'/') {
-                            at = self.root()?;
+                            at = Held::new(self.root()?);
                         }
                         rest = [&to, after].concat();
                     }
@@ -243,19 +243,22 @@ impl Walk {
             }
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let opened = openat(&at, OsStr::from_bytes(name), flags, Mode::empty());
-            at = opened.map_err(|errno| lost(errno, self.scene))?;
+            at = Held::new(opened.map_err(|errno| lost(errno, self.scene))?);
             is_first = false;
             rest = after.to_vec();
         }
     }
 
     /// Goes up one directory, but not above the root of the task.
-    fn above(&self, at: OwnedFd) -> Result<OwnedFd, Lost> {
+    fn above(&self, at: Held) -> Result<Held, Lost> {
         if !self.scene.is_plain() && is_same_mount(&at, &self.root()?) {
             return Ok(at);
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat(&at, "..", flags, Mode::empty()).map_err(|errno| lost(errno, self.scene))
+        let opened = openat(&at, "..", flags, Mode::empty());
+        opened
+            .map(Held::new)
+            .map_err(|errno| lost(errno, self.scene))
     }
 
     /// Reads a link as the task does.
@@ -281,7 +284,9 @@ impl Walk {
             let plain = openat2(dir, name, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
             if plain.is_err_and(|errno| errno == Errno::LOOP) {
                 let opened = openat(dir, name, flags, Mode::empty());
-                return opened.map(Target::Opened).map_err(told);
+                return opened
+                    .map(|opened| Target::Opened(Held::new(opened)))
+                    .map_err(told);
             }
         }
         let to = readlinkat(dir, name, Vec::new()).map_err(told)?;

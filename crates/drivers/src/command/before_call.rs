@@ -212,10 +212,11 @@ impl Recorder {
             None if self.tracker.is_in_new_directory(&origin) => return Ok(()),
             None => None,
         };
-        let (image, bytes) = self.content(place, &node, dressed)?;
+        let kept = self.content(place, &node, dressed)?;
+        let has_flags = kept.has_flags.unwrap_or_else(|| has_flags(place));
         // What its other names and its flags are, only the inode itself knows. And where no name may come or go it cannot
         // be replaced.
-        let is_itself = node.is_shared || has_flags(place) || !is_replaceable(place);
+        let is_itself = node.is_shared || has_flags || !is_replaceable(place);
         let written = is_itself.then_some(node.identity.ino);
         if is_itself {
             self.note_first(&node, &origin);
@@ -224,10 +225,10 @@ impl Recorder {
         self.learn(
             Note::Whole {
                 path: origin,
-                image,
+                image: kept.image,
                 written,
             },
-            bytes,
+            kept.bytes,
         )
     }
 
@@ -317,7 +318,12 @@ impl Recorder {
         dressed: Option<Meta>,
     ) -> Result<Kept, Stop> {
         match self.shelf.by_value(place, node) {
-            Ok(Some((image, bytes))) => return Ok((with_meta(image, dressed), bytes)),
+            Ok(Some(kept)) => {
+                return Ok(Kept {
+                    image: with_meta(kept.image, dressed),
+                    ..kept
+                });
+            }
             Ok(None) | Err(KeepError::Changing) => {}
             Err(error) => return Err(error.into()),
         }
@@ -330,7 +336,7 @@ impl Recorder {
             Err(KeepError::NoDepot) => self.shelf.stashed(&*self.stash, place, node, dressed)?,
             other => other?,
         };
-        Ok((image, Vec::new()))
+        Ok(Kept::from(image))
     }
 
     /// Mode, owner, attributes or times are about to change.
@@ -453,7 +459,7 @@ impl Recorder {
         // The times of a directory whose entries went first are those it had before that.
         let dressed = self.dressed_as(&origin);
         let times = self.tracker.parents.get(&origin).copied();
-        if let Some((image, bytes)) = self.shelf.by_value(place, &node)? {
+        if let Some(Kept { image, bytes, .. }) = self.shelf.by_value(place, &node)? {
             let image = with_times(with_meta(image, dressed), times);
             self.learn(
                 Note::Whole {

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::Seek as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use backout_capture::live::Place;
@@ -92,7 +92,23 @@ pub(crate) struct Shelf {
 }
 
 /// An image, and the bytes that must stand in the log with it.
-pub(crate) type Kept = (Image, Vec<u8>);
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) image: Image,
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the file has flags that one made of its bytes would not have, where that was looked at.
+    pub(crate) has_flags: Option<bool>,
+}
+
+impl From<Image> for Kept {
+    fn from(image: Image) -> Self {
+        Self {
+            image,
+            bytes: Vec::new(),
+            has_flags: None,
+        }
+    }
+}
 
 impl Shelf {
     pub(crate) fn new(id: OperationId, copy_bytes_max: u64) -> Self {
@@ -205,21 +221,25 @@ impl Shelf {
         place: &Place,
         node: &Node,
     ) -> Result<Option<Kept>, KeepError> {
+        if node.kind == Kind::File {
+            let is_small = self.is_for_the_log(node);
+            return is_small.then(|| self.logged(place, node)).transpose();
+        }
         let meta = meta_of(place, node)?;
-        Ok(match node.kind {
-            Kind::File if self.is_for_the_log(node) => Some(self.logged(place, node, meta)?),
-            Kind::File => None,
+        let image = match node.kind {
+            Kind::File => return Ok(None),
             Kind::Symlink => {
                 let to = rustix::fs::readlinkat(&place.dir, &place.name, Vec::new());
                 let to = AnyBytes(to.during("read the link")?.into_bytes());
-                Some((Image::Symlink { to, meta }, Vec::new()))
+                Image::Symlink { to, meta }
             }
-            Kind::Directory => Some((Image::Directory { meta }, Vec::new())),
+            Kind::Directory => Image::Directory { meta },
             Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
                 let (node, device) = (node.kind, node.device);
-                Some((Image::Special { node, device, meta }, Vec::new()))
+                Image::Special { node, device, meta }
             }
-        })
+        };
+        Ok(Some(Kept::from(image)))
     }
 
     fn is_for_the_log(&self, node: &Node) -> bool {
@@ -227,35 +247,37 @@ impl Shelf {
         size <= INLINE_BYTES_MAX && self.logged_bytes + size <= LOGGED_BYTES_MAX
     }
 
-    fn logged(&mut self, place: &Place, node: &Node, meta: Meta) -> Result<Kept, KeepError> {
+    /// Reads a small file whole: its attributes, its flags and its bytes by one descriptor.
+    fn logged(&mut self, place: &Place, node: &Node) -> Result<Kept, KeepError> {
+        let size = node.identity.size;
         for _ in 0..TRIES_MAX {
             let file = open(place).during("read")?;
-            if bytes::has_holes(&file, node.identity.size) {
+            if bytes::has_holes(&file, size) {
                 break;
             }
-            let mut content = Vec::new();
-            // Looking for holes has moved on in it.
-            (&file).rewind().during("read")?;
-            (&file)
-                .take(INLINE_BYTES_MAX + 1)
-                .read_to_end(&mut content)
-                .during("read")?;
+            let plain = meta::plain_of(node, &file);
+            let meta = plain.map_or_else(|| meta_of(place, node), Ok)?;
+            let content = bytes::read_seen(&file, size).during("read")?;
             let now = Node::of(&rustix::fs::fstat(&file).during("look at")?);
             if now.identity.size != content.len() as u64
                 || now.identity.mtime != node.identity.mtime
             {
                 continue;
             }
-            self.logged_bytes += node.identity.size;
+            self.logged_bytes += size;
             let image = Image::File {
                 digest: Digest::of(&content),
-                size: node.identity.size,
+                size,
                 stored: true,
                 meta,
                 without: None,
                 holes: Holes::new(),
             };
-            return Ok((image, content));
+            return Ok(Kept {
+                image,
+                bytes: content,
+                has_flags: Some(!flags::read(&file).is_empty()),
+            });
         }
         Err(KeepError::Changing)
     }

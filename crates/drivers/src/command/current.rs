@@ -95,14 +95,15 @@ impl Settling<'_> {
             Some(Before::Rewritten) => return Ok(None),
             Some(Before::MovedTo(_)) | None => Image::Absent,
         };
-        if self.is_where_it_was(path, &before)? || self.is_as_scanned(path)? {
+        let now = self.node(path)?;
+        if self.is_where_it_was(now, &before)? || self.is_as_scanned(path)? {
             return Ok(None);
         }
         let before = self.dress(before)?;
-        let mut after = self.image(path)?;
+        let mut after = self.image_of(path, now)?;
         if let (Some(was), Some(is)) = (before.meta(), after.meta_mut())
             && let Some(place) = self.place(path)?
-            && let Some(node) = place.node()?
+            && let Some(node) = now
         {
             is.flags = flags_like(&place, &node, was)?;
         }
@@ -125,8 +126,7 @@ impl Settling<'_> {
                     ..
                 },
             ) => {
-                let place = Dir::of(path)?;
-                if was == is && bytes::holes(&place.read()?, *size) == *holes {
+                if was == is && bytes::holes(&Dir::of(path)?.read()?, *size) == *holes {
                     return Ok(redressed(path, Kind::File, old, new));
                 }
                 false
@@ -167,19 +167,16 @@ impl Settling<'_> {
     /// Tells whether a file that was to be kept still has its name: the call never happened. Its second name goes.
     pub(super) fn is_where_it_was(
         &mut self,
-        path: &TargetPath,
+        now: Option<Node>,
         before: &Image,
     ) -> Result<bool, FileError> {
         let Image::Kept { slot, identity, .. } = before else {
             return Ok(false);
         };
         let ino = identity.ino;
-        let Some(node) = self.node(path)? else {
+        let Some(node) = now.filter(|node| node.identity.ino == ino) else {
             return Ok(false);
         };
-        if node.identity.ino != ino {
-            return Ok(false);
-        }
         if self.context.depots.out_of_reach(slot).is_some() {
             return Ok(true);
         }
@@ -213,7 +210,8 @@ impl Settling<'_> {
             return Ok(image);
         };
         let place = self.slot(&slot)?;
-        let Some(node) = place.node()? else {
+        let seen = self.alone.remove(&slot);
+        let Some(node) = seen.map_or_else(|| place.node(), |node| Ok(Some(node)))? else {
             let why = "what was kept is not in its depot any more".to_owned();
             return Ok(Image::Unkept { node: kind, why });
         };
@@ -265,10 +263,13 @@ impl Settling<'_> {
 
     /// Describes what is at a name now. Bytes are only named.
     pub(super) fn image(&mut self, path: &TargetPath) -> Result<Image, FileError> {
-        let Some(place) = self.place(path)? else {
-            return Ok(Image::Absent);
-        };
-        let Some(node) = place.node()? else {
+        let now = self.node(path)?;
+        self.image_of(path, now)
+    }
+
+    /// Describes what was seen at a name.
+    fn image_of(&mut self, path: &TargetPath, now: Option<Node>) -> Result<Image, FileError> {
+        let (Some(node), Some(place)) = (now, self.place(path)?) else {
             return Ok(Image::Absent);
         };
         if node.is_shared {

@@ -144,7 +144,9 @@ impl Settling<'_> {
         let place = self.slot(slot)?;
         let kept = place.node()?;
         // If it has one name only, that is the slot, and nothing is to be followed.
-        if kept.is_none_or(|node| node.is_shared) {
+        if let Some(node) = kept.filter(|node| !node.is_shared) {
+            self.alone.insert(slot.clone(), node);
+        } else {
             let is_there = kept.is_some_and(|node| node.identity.ino == identity.ino);
             let device = place.dir.node()?.identity.dev;
             let followed = all.entry((device, identity.ino)).or_default();

@@ -4,10 +4,11 @@
 //! Their inode is in a slot of this command, so it is known which name of before they are. What happens to them is noted
 //! under that.
 
-use backout_capture::live::{Act, Answer, Place, Touch};
+use backout_capture::live::{Act, Answer, Held, Place, Touch};
 use backout_model::TargetPath;
 use rustix::fs::{Mode, OFlags};
 
+use super::before_image::Kept;
 use super::log::Note;
 use super::others::What;
 use super::recorder::{EPERM, Recorder, Stop, node_of};
@@ -88,7 +89,7 @@ impl Recorder {
         let meta = image.meta().cloned();
         let path = origin.clone();
         self.learn(Note::Shelved { path, image }, Vec::new())?;
-        let (image, bytes) = self.content(slot, &node, meta)?;
+        let Kept { image, bytes, .. } = self.content(slot, &node, meta)?;
         self.note_first(&node, &origin);
         let whole = Note::Whole {
             path: origin,
@@ -132,7 +133,7 @@ fn place_of(image: &Image) -> Option<Place> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(slot.depot.as_path(), flags, Mode::empty()).ok()?;
     let mut place = Place {
-        dir,
+        dir: Held::new(dir),
         dir_path: slot.depot.as_path().to_path_buf(),
         dir_number: None,
         name: slot.name.clone().into(),

@@ -27,6 +27,9 @@ const PARTS_MAX: usize = 64;
 /// So many of the files that a command wrote are looked at for databases.
 const LOOKED_AT_MAX: usize = 10_000;
 
+/// No database that has a table is smaller: it has at least one page.
+const DATABASE_BYTES_MIN: u64 = 512;
+
 impl Recorder {
     /// Leaves names out of what the command did, whatever it did to them.
     pub(super) fn leave_out(&mut self, paths: &[std::path::PathBuf]) {
@@ -99,7 +102,7 @@ impl Recorder {
     pub(super) fn databases(&self) -> Vec<std::path::PathBuf> {
         let known = &self.tracker.known;
         let is_written = |(path, known): &(&TargetPath, &Known)| match known {
-            Known::Whole(_) => true,
+            Known::Whole(image) => is_beside(path.as_path()) || may_be_database(image),
             // What the command made may be a log beside a database that was there.
             Known::Absent => is_beside(path.as_path()),
             Known::Dressed { .. } => false,
@@ -277,5 +280,14 @@ impl Recorder {
     /// Puts a part back that could not be recorded.
     pub fn uncut(&mut self, by: OperationId) {
         self.is_so(Note::Uncut(by));
+    }
+}
+
+/// Tells whether what stood at a name was large enough to be a database with something in it.
+fn may_be_database(image: &Image) -> bool {
+    match image {
+        Image::File { size, .. } => *size >= DATABASE_BYTES_MIN,
+        Image::Kept { identity, .. } => identity.size >= DATABASE_BYTES_MIN,
+        _ => false,
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use backout_capture::live::{Act, Answer, Observer, Place, Touch};
+use backout_capture::live::{Act, Answer, Held, Observer, Place, Touch};
 use backout_crashpoint::crash_point;
 use backout_files::{Ask, Forbids, Limits};
 use backout_model::ports::{Depots, WriteContents};
@@ -196,7 +196,7 @@ impl Recorder {
             return;
         };
         let mut place = Place {
-            dir: opened,
+            dir: Held::new(opened),
             dir_path: dir.to_path_buf(),
             dir_number: None,
             name: name.to_owned(),

@@ -9,7 +9,7 @@ use backout_model::TargetPath;
 use rustix::fs::{AtFlags, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
-use super::before_image::{KeepError, Shelf, with_meta};
+use super::before_image::{KeepError, Kept, Shelf, with_meta};
 use super::expect::is_exchange;
 use super::log::{Move, Note};
 use super::recorder::{
@@ -120,12 +120,15 @@ impl Recorder {
         if node.is_shared {
             self.split.insert(origin.clone());
         }
-        let (image, bytes) = if node.kind == Kind::File {
+        let Kept { image, bytes, .. } = if node.kind == Kind::File {
             self.content(place, node, dressed)?
         } else {
             let kept = self.shelf.by_value(place, node)?;
-            let (image, bytes) = kept.ok_or(KeepError::Changing)?;
-            (with_meta(image, dressed), bytes)
+            let kept = kept.ok_or(KeepError::Changing)?;
+            Kept {
+                image: with_meta(kept.image, dressed),
+                ..kept
+            }
         };
         self.learn(
             Note::Whole {

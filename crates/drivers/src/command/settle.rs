@@ -10,7 +10,7 @@ use std::path::Path;
 
 use backout_files::{Counts, Reading, Settled};
 use backout_model::ports::NewContent;
-use backout_model::{OperationId, TargetPath};
+use backout_model::{OperationId, Slot, TargetPath};
 
 use super::before_image::with_meta;
 use super::dirs::Opened;
@@ -144,6 +144,7 @@ fn settle_until(
         seen: HashMap::new(),
         touched: HashSet::new(),
         opened: Opened::default(),
+        alone: HashMap::new(),
         copies: 0,
         shared: foreign(&tracker),
         watched_until,
@@ -205,6 +206,8 @@ pub(super) struct Settling<'t> {
     /// Inodes that settling itself gave a name or took one from.
     pub(super) touched: HashSet<Number>,
     pub(super) opened: Opened,
+    /// What was seen in slots that are the only names of their inodes: settling gives those no other name.
+    pub(super) alone: HashMap<Slot, Node>,
     pub(super) copies: usize,
     /// Names whose new state is not the command's alone, and why.
     pub(super) shared: BTreeMap<TargetPath, String>,

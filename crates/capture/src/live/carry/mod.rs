@@ -136,7 +136,7 @@ impl Call<'_> {
             let how = (closes, answers);
             sys::give(listener, self.notice.id, file.as_fd(), how)
         };
-        let new = fstat(&file).ok().filter(|_| is_new);
+        let new = is_new.then(|| fstat(&file).ok()).flatten();
         let new = new.map(|file| (file.st_dev, file.st_ino));
         // Nobody has locked a new file, and who would execute it asks first: by then it is closed here.
         if let Some(number) = new

@@ -10,7 +10,7 @@
 mod birth;
 mod start;
 
-use std::ffi::{CString, c_int, c_long, c_void};
+use std::ffi::{CString, c_int, c_long, c_ulong, c_void};
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
@@ -195,31 +195,36 @@ fn last_error() -> Errno {
 
 /// Reads from another process's memory as far as it goes.
 pub(super) fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
-    let local = libc::iovec {
-        iov_base: into.as_mut_ptr().cast::<c_void>(),
-        iov_len: into.len(),
-    };
-    let remote = libc::iovec {
-        iov_base: ptr::with_exposed_provenance_mut::<c_void>(
-            usize::try_from(address).unwrap_or(usize::MAX),
-        ),
-        iov_len: into.len(),
-    };
-    let number = c_int::try_from(thread).unwrap_or(c_int::MAX);
-    // SAFETY: the local buffer is ours and as long as is said; the remote address is not ours to vouch for, and the
-    // kernel checks it.
-    let read =
-        unsafe { libc::process_vm_readv(number, &raw const local, 1, &raw const remote, 1, 0) };
-    usize::try_from(read).or_else(|_| {
-        let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            // Some sandboxes forbid the call, and not the file.
-            Some(libc::EPERM | libc::ENOSYS) => {
-                read_memory_file(thread, address, into).map_err(|_| error)
-            }
-            _ => Err(error),
+    read_pieces(thread, [(address, &mut *into)]).or_else(|error| match error.raw_os_error() {
+        // Some sandboxes forbid the call, and not the file.
+        Some(libc::EPERM | libc::ENOSYS) => {
+            read_memory_file(thread, address, into).map_err(|_| error)
         }
+        _ => Err(error),
     })
+}
+
+/// Reads pieces of another process's memory, one after the other, as far as it goes. They must lie in pages that are there
+/// whole or not at all.
+pub(super) fn read_pieces<const N: usize>(
+    thread: u32,
+    pieces: [(u64, &mut [u8]); N],
+) -> io::Result<usize> {
+    let iovecs = pieces.map(|(address, into)| {
+        let address = usize::try_from(address).unwrap_or(usize::MAX);
+        let iov_len = into.len();
+        let of = |iov_base| libc::iovec { iov_base, iov_len };
+        let remote = of(ptr::with_exposed_provenance_mut::<c_void>(address));
+        (of(into.as_mut_ptr().cast::<c_void>()), remote)
+    });
+    let (local, remote) = (iovecs.map(|it| it.0), iovecs.map(|it| it.1));
+    let number = c_int::try_from(thread).unwrap_or(c_int::MAX);
+    let count = c_ulong::try_from(N).unwrap_or(0);
+    // SAFETY: the local buffers are ours, lent for this call, and as long as is said; the remote addresses are not ours to
+    // vouch for, and the kernel checks them.
+    let read =
+        unsafe { libc::process_vm_readv(number, local.as_ptr(), count, remote.as_ptr(), count, 0) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
 /// Reads memory as a file, which reaches what may only be written or executed.

@@ -110,6 +110,14 @@ pub(crate) fn digest_of_seen(file: &mut File, size: u64) -> io::Result<(Digest, 
     digest_of_file(file)
 }
 
+/// Reads a file that was seen to be so long, and no more of it: a look afterwards tells whether it is still so long.
+pub(crate) fn read_seen(file: &File, size: u64) -> io::Result<Vec<u8>> {
+    let mut content = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+    let count = read_at(file, &mut content, 0)?;
+    content.truncate(count);
+    Ok(content)
+}
+
 /// Reads as much as there is at a place, and is room for.
 fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     use std::os::unix::fs::FileExt as _;
