@@ -1,5 +1,7 @@
 //! Python environments with packages from the registry, for tests that ask somebody else's program.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
