@@ -142,18 +142,15 @@ impl Engine {
         operation: &Operation,
         error: &EngineError,
     ) -> Result<Recovered, EngineError> {
-        let why = if let EngineError::Driver(fault) = error {
-            fault.fault().out_of_reach()
+        let why = if let EngineError::Driver(fault) = error
+            && let Some(why) = fault.fault().out_of_reach()
+        {
+            format!("{error}: {why}")
         } else {
-            None
+            with_causes(error)
         };
-        let why = match why {
-            Some(why) => format!("{error}: {why}"),
-            None => with_causes(error),
-        };
-        let doubts = vec![why];
         Ok(Recovered {
-            doubts,
+            doubts: vec![why],
             ..self.recovered(operation.id, RecoveredAs::InDoubt, None, Vec::new())?
         })
     }
@@ -571,12 +568,8 @@ impl Engine {
     /// Rolls back the open tasks whose owner died.
     fn recover_tasks(&self, report: &mut RecoverReport) -> Result<(), EngineError> {
         for task in self.store.tasks()? {
-            let is_orphan = task.status == TaskStatus::Open
-                && task
-                    .owner
-                    .as_ref()
-                    .is_some_and(|owner| !self.store.is_alive(owner));
-            if !is_orphan {
+            let has_died = |owner| !self.store.is_alive(owner);
+            if task.status != TaskStatus::Open || !task.owner.as_ref().is_some_and(has_died) {
                 continue;
             }
             let what = UndoWhat::Task(task.id.clone());

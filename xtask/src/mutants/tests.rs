@@ -142,7 +142,7 @@ pub(crate) fn survey(tree: &Tree, with_program: bool) -> Result<Vec<Test>, Strin
                 so_far.0.push(test);
             }
             came @ (Came::Failed(_) | Came::Endless) => {
-                say(&format!("{} does not judge: {came:?}", test.name))
+                say(&format!("{} does not judge: {came:?}", test.name));
             }
         }
         Ok(())

@@ -258,27 +258,17 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
             let later = steps.iter().skip(number + 1);
             let mut later = later.flat_map(|step| &step.outcomes);
             let is_touched = later.any(|it| it.target.overlap(&outcome.target).is_some());
-            let said = match &outcome.kind {
-                OutcomeKind::Restored if is_touched => match step.way {
-                    TakeBack::Undo => "taken back".to_owned(),
-                    TakeBack::Redo => "brought back".to_owned(),
-                },
-                OutcomeKind::Restored if is_part_gone(step, outcome) => match step.way {
-                    TakeBack::Undo => "gone, as before".to_owned(),
-                    TakeBack::Redo => "gone again".to_owned(),
-                },
-                OutcomeKind::Restored
-                | OutcomeKind::Compensated
-                | OutcomeKind::Merged
-                | OutcomeKind::Overwritten { .. }
-                | OutcomeKind::Incomplete { .. }
-                | OutcomeKind::Overtaken { .. }
-                | OutcomeKind::AlreadyGone
-                | OutcomeKind::Left { .. }
-                | OutcomeKind::Skipped { .. }
-                | OutcomeKind::Conflict { .. }
-                | OutcomeKind::Failed { .. }
-                | OutcomeKind::InDoubt { .. } => outcome_text(outcome, here, step.way),
+            let is_restored = matches!(outcome.kind, OutcomeKind::Restored);
+            let (is_touched, is_gone) = (
+                is_restored && is_touched,
+                is_restored && is_part_gone(step, outcome),
+            );
+            let said = match step.way {
+                TakeBack::Undo if is_touched => "taken back".to_owned(),
+                TakeBack::Redo if is_touched => "brought back".to_owned(),
+                TakeBack::Undo if is_gone => "gone, as before".to_owned(),
+                TakeBack::Redo if is_gone => "gone again".to_owned(),
+                TakeBack::Undo | TakeBack::Redo => outcome_text(outcome, here, step.way),
             };
             vec![
                 Cell::plain(format!("  {path}")),

@@ -4,8 +4,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    clippy::print_stderr,
-    reason = "a test fails by panicking, and may say what it counted"
+    reason = "a test fails by panicking"
 )]
 
 mod api;

@@ -117,21 +117,12 @@ impl Engine {
             let each = group.0.iter().map(|it| it.differing.target.clone());
             each.take(EXAMPLES_MAX).collect()
         };
-        let found = match kind {
-            DriftKind::Several => format!("{count} names that differ"),
-            DriftKind::Added
-            | DriftKind::Looks
-            | DriftKind::Changed
-            | DriftKind::Replaced
-            | DriftKind::Gone => head.differing.found.clone(),
-        };
-        let expected = match kind {
-            DriftKind::Several => "what was recorded in it".to_owned(),
-            DriftKind::Added
-            | DriftKind::Looks
-            | DriftKind::Changed
-            | DriftKind::Replaced
-            | DriftKind::Gone => head.differing.expected.clone(),
+        let one = &head.differing;
+        let (found, expected) = if kind == DriftKind::Several {
+            let found = format!("{count} names that differ");
+            (found, "what was recorded in it".to_owned())
+        } else {
+            (one.found.clone(), one.expected.clone())
         };
         let changed = group.0.iter().filter_map(|it| it.differing.changed).max();
         let drift = Drift {
