@@ -192,3 +192,27 @@ fn a_redo_over_a_file_in_a_directory_that_the_command_moves_is_taken_back_by_the
     assert_eq!(world.read("t/n"), "2\n");
     to_and_fro(&world, &before);
 }
+
+#[test]
+fn a_forced_redo_that_had_to_undo_a_move_is_taken_back_and_done_again() {
+    let world = World::new();
+    world.file("a", "1\n");
+    fs::create_dir(world.path("d")).unwrap();
+    world.ok(&["run", "--", "sh", "-c", "echo 2 > a"]);
+    world.ok(&["undo"]);
+    world.ok(&["mv", "a", "d/a"]);
+    fs::write(world.path("d/a"), "1\ntheirs\n").unwrap();
+    let before = world.tree().without_times();
+    world.ok(&["redo", "--force"]);
+    assert_eq!(world.tree().names(), ["", "a", "d"]);
+    assert_eq!(world.read("a"), "2\n");
+    for _ in 0..2 {
+        world.ok(&["undo"]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo", "--force"]);
+        assert_eq!(world.read("a"), "2\n");
+        assert_eq!(world.tree().names(), ["", "a", "d"]);
+    }
+    world.check_store();
+}
