@@ -41,12 +41,12 @@ impl Engine {
                 let outcomes = self.done_since(&own, &by)?;
                 self.recovered(id, RecoveredAs::Interrupted, None, outcomes)
             }
-            Err(EngineError::Plan(
-                PlanError::ChangedNothing { .. } | PlanError::AlreadyUndone { .. },
-            ))
-            | Err(EngineError::UndoneSince { .. }) => {
-                self.recovered(id, RecoveredAs::Interrupted, None, Vec::new())
-            }
+            Err(
+                EngineError::Plan(
+                    PlanError::ChangedNothing { .. } | PlanError::AlreadyUndone { .. },
+                )
+                | EngineError::UndoneSince { .. },
+            ) => self.recovered(id, RecoveredAs::Interrupted, None, Vec::new()),
             Err(EngineError::Conflicts { targets, .. }) => {
                 let outcomes = targets.into_iter().map(|refused| {
                     TargetOutcome::new(refused.target, OutcomeKind::Conflict { why: refused.why })

@@ -373,9 +373,8 @@ impl Engine {
         prepared.targets.sort();
         prepared.targets.dedup();
         let context = &self.context;
-        let within = context.within_command().into_iter();
-        let within = within.filter(|_| act.verb != Verb::Recover);
-        let armed = self.arm(id, head, context, prepared, within.collect())?;
+        let within = context.within_command().into_iter().collect();
+        let armed = self.arm(id, head, context, prepared, within)?;
         lease.is_ended_by_a_record();
         let applied = self.apply(armed)?;
         self.look_again(work, &applied.unlike, &mut outcomes)?;

@@ -68,7 +68,8 @@ impl<'h> Closure<'h> {
 
     /// Leaves an undo or a redo as it is that a command called which goes, and says so.
     fn leave_called(&mut self, reversal: &Operation, on: OperationId) {
-        if !reversal.status.is_in_effect() || scoped(reversal, self.scope).next().is_none() {
+        let is_asked_for = reversal.verb != Verb::Recover && reversal.status.is_in_effect();
+        if !is_asked_for || scoped(reversal, self.scope).next().is_none() {
             return;
         }
         let (id, reason) = (reversal.id, DependencyReason::Within);

@@ -7,7 +7,6 @@ use super::prepare::Undo;
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, Image, Kind, Meta};
-use crate::file::sys::Dir;
 use crate::file::written::locate;
 
 impl Undo<'_> {
@@ -70,14 +69,16 @@ impl Undo<'_> {
             return Ok(None);
         }
         let is_it = |name: &TargetPath| {
-            let node = Dir::of(name).and_then(|place| place.node());
+            let node = Current::at(name).map(|current| current.node);
             node.is_ok_and(|node| node.is_some_and(|node| node.identity.ino == known.ino))
         };
         let is_used = |name: &TargetPath| self.steps.iter().any(|it| it.change.path() == name);
         let names = self.changes.iter().map(Change::path);
         let mut names = names.filter(|name| *name != path && !is_used(name));
         let images = self.changes.iter().flat_map(Change::images);
-        let mut slots = images.filter_map(Image::slot).map(|slot| slot.path());
+        let mut slots = images
+            .filter_map(Image::slot)
+            .map(backout_model::Slot::path);
         let found = names.find(|name| is_it(name)).cloned();
         let found = found.or_else(|| slots.find(|slot| is_it(slot)));
         Ok(found.map(|to| Image::Linked {
