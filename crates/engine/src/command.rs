@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use backout_model::ports::OnConflict;
 use backout_model::{
-    AgentId, CallKey, CheckpointName, Digest, Key, Lsn, OperationId, Owner, PromptId, Strategy,
-    TargetPath, TaskId, Timestamp, Trigger, any_path,
+    AgentId, CallKey, CheckpointName, Dependency, DependencyReason, Digest, Key, Lsn, OperationId,
+    Owner, PromptId, Strategy, TargetPath, TaskId, Timestamp, Trigger, any_path,
 };
 use backout_storage::{Filter, OperationRef};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,16 @@ pub struct Context {
     /// The processes that whoever asks descends from, as far as they were looked at: an agent does not decide about its own work
     /// by a process that does not bear its name.
     pub forebears: Vec<Forebear>,
+}
+
+impl Context {
+    /// Says that what is done is done within the command that asks, if one does.
+    pub(crate) fn within_command(&self) -> Option<Dependency> {
+        self.within.map(|on| Dependency {
+            on,
+            reason: DependencyReason::Within,
+        })
+    }
 }
 
 /// A process that another one descends from.

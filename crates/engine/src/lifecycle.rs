@@ -289,10 +289,7 @@ impl Engine {
             reason: DependencyReason::Copied,
             ..dependency
         }));
-        depends_on.extend(context.within.map(|on| Dependency {
-            on,
-            reason: DependencyReason::Within,
-        }));
+        depends_on.extend(context.within_command());
         for reference in &context.depends_on {
             let on = self.store.resolve(reference)?;
             depends_on.push(Dependency {

@@ -414,9 +414,12 @@ impl Engine {
         let id = operation.id;
         let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
         let planned = self.preview_undo(&what, &UndoOptions::default());
-        if let Err(EngineError::Plan(PlanError::ChangedNothing { .. })) = planned
-            && let Some(operation) = self.store.operation(id)?
-        {
+        let is_nothing = matches!(
+            planned,
+            Err(EngineError::Plan(PlanError::ChangedNothing { .. })
+                | EngineError::UndoneSince { .. })
+        );
+        if is_nothing && let Some(operation) = self.store.operation(id)? {
             // Then nobody has to decide.
             return Ok(Recovered {
                 became: RecoveredAs::NothingHappened,

@@ -94,7 +94,9 @@ fn with_its_directory(session: &Session, failure: Failure, args: &RestoreArgs) -
         return Failure::Engine(EngineError::Driver(error));
     };
     let path = session.here.shorten(path);
-    let directory = Typed::default().and(&[&path, "--from", &args.from]);
+    let mut words = vec![path.as_str(), "--from", &args.from];
+    words.extend(args.after.then_some("--after"));
+    let directory = Typed::default().and(&words);
     let back = Next::naming(
         "bring back the directory with {}; what is there now is kept",
         [Call::of("restore").typed(directory)],

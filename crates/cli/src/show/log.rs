@@ -48,6 +48,7 @@ pub(crate) fn lines(
     };
     let parted: HashSet<OperationId> = operations
         .iter()
+        .filter(|operation| !operation.verb.is_reversal())
         .flat_map(|operation| &operation.depends_on)
         .filter(|edge| edge.reason == DependencyReason::Within)
         .map(|edge| edge.on)

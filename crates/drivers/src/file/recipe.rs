@@ -280,6 +280,13 @@ impl Image {
         )
     }
 
+    /// Leaves out what was in a kept tree.
+    pub(super) const fn forget_listing(&mut self) {
+        if let Self::Kept { entries, .. } = self {
+            *entries = None;
+        }
+    }
+
     /// Gives mode, owner and the rest, where it has its own.
     pub(crate) const fn meta(&self) -> Option<&Meta> {
         match self {

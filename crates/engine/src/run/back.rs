@@ -41,9 +41,12 @@ impl Engine {
                 let outcomes = self.done_since(&own, &by)?;
                 self.recovered(id, RecoveredAs::Interrupted, None, outcomes)
             }
-            Err(EngineError::Plan(
-                PlanError::ChangedNothing { .. } | PlanError::AlreadyUndone { .. },
-            )) => self.recovered(id, RecoveredAs::Interrupted, None, Vec::new()),
+            Err(
+                EngineError::Plan(
+                    PlanError::ChangedNothing { .. } | PlanError::AlreadyUndone { .. },
+                )
+                | EngineError::UndoneSince { .. },
+            ) => self.recovered(id, RecoveredAs::Interrupted, None, Vec::new()),
             Err(EngineError::Conflicts { targets, .. }) => {
                 let outcomes = targets.into_iter().map(|refused| {
                     TargetOutcome::new(refused.target, OutcomeKind::Conflict { why: refused.why })
@@ -86,7 +89,8 @@ impl Engine {
         let mut at = 0;
         while let Some(&of) = own.get(at) {
             let within = history.dependents(of).filter_map(|(part, reason)| {
-                (reason == DependencyReason::Within).then_some(part.id)
+                let is_part = reason == DependencyReason::Within && !part.verb.is_reversal();
+                is_part.then_some(part.id)
             });
             let new: Vec<OperationId> = within.filter(|part| !own.contains(part)).collect();
             own.extend(new);

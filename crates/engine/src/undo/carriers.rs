@@ -1,7 +1,8 @@
 //! Directories that have to come with something that is to be taken back, where only that something was asked for.
 //!
 //! - What was written in a directory that another operation moved is at another name since, so the move goes first. Whoever
-//!   removed the directory does not: one file of it can come back without the rest.
+//!   removed the directory does not: one file of it can come back without the rest. Who made another directory in the place that
+//!   it left goes before the move, with what was written in there.
 //! - Where parts of an operation were brought back by different redos, the one that holds a file may not speak of the file's
 //!   directory. Then the directory comes by the recipe that does.
 
@@ -83,6 +84,53 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Adds who took the place that a moved directory comes back to, and whoever wrote in that.
+    pub(super) fn add_successors(
+        &self,
+        history: &History,
+        plan: &UndoPlan,
+        carriers: &mut Carriers,
+    ) -> Result<(), EngineError> {
+        for step in &plan.steps {
+            let is_carrier = |key: &&Key| carriers.have_of(step.id, key);
+            let keys: BTreeSet<Key> = (step.targets.iter().map(Target::key).filter(is_carrier))
+                .cloned()
+                .collect();
+            if keys.is_empty() {
+                continue;
+            }
+            let taken = self.taken_places(step.with, keys)?;
+            for (later, reason) in history.dependents(step.id) {
+                let is_meant = reason.is_of_targets() && later.status.is_in_effect();
+                if !is_meant || later.verb.is_reversal() {
+                    continue;
+                }
+                let theirs = later.in_effect().map(|standing| standing.target.key());
+                let in_it = theirs.filter(|key| taken.iter().any(|it| key.is_at_or_below(it)));
+                let in_it = in_it.map(|key| (later.id, key.clone()));
+                carriers.0.extend(in_it);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives those of some names where a directory left, or where one was made: what came there since has to go.
+    fn taken_places(
+        &self,
+        with: OperationId,
+        mut keys: BTreeSet<Key>,
+    ) -> Result<BTreeSet<Key>, EngineError> {
+        let sides = self.sides_of(&self.store.effect(with)?)?;
+        let goes = |key: &Key| {
+            let made = |it: &FileChange| it.before.is_none() && it.from.is_none();
+            let is_it = |it: &FileChange| Key::from(it.path.clone()) == *key;
+            sides.iter().any(|side| made(side) && is_it(side))
+        };
+        let comes: BTreeSet<Key> = sides.iter().cloned().filter_map(comes_back_to).collect();
+        keys.retain(|key| comes.contains(key) || goes(key));
+        Ok(keys)
     }
 
     /// Adds the missing directories of what a step of a plan brings back, where another recipe than the step's has them: that of

@@ -39,6 +39,16 @@ impl Engine {
         what: &UndoWhat,
         options: &UndoOptions,
     ) -> Result<Planned, EngineError> {
+        self.plan_aimed(what, None, options)
+    }
+
+    /// The same, where the newest act was found before.
+    pub(super) fn plan_aimed(
+        &self,
+        what: &UndoWhat,
+        newest: Option<&Aim>,
+        options: &UndoOptions,
+    ) -> Result<Planned, EngineError> {
         let named = match what {
             UndoWhat::Operations(references) => self.resolved(references)?,
             UndoWhat::Newest { .. }
@@ -48,13 +58,19 @@ impl Engine {
             | UndoWhat::ToCheckpoint(_)
             | UndoWhat::ToPlace { .. } => Vec::new(),
         };
-        let aim = match self.aim(what, options) {
-            Err(error @ EngineError::NothingOnPath { .. }) => {
-                return Err(self.nothing_since(what, error)?);
-            }
-            aim => aim?,
+        let found;
+        let aim = if let Some(newest) = newest {
+            newest
+        } else {
+            found = match self.aim(what, options) {
+                Err(error @ EngineError::NothingOnPath { .. }) => {
+                    return Err(self.nothing_since(what, error)?);
+                }
+                aim => aim?,
+            };
+            &found
         };
-        let planned = self.plan_aim(&aim, options);
+        let planned = self.plan_aim(aim, options);
         if let Err(EngineError::Plan(PlanError::Nothing)) = planned
             && let Some(command) = self.at_work_on(&aim.goal)?
         {
@@ -64,9 +80,14 @@ impl Engine {
             Err(error @ EngineError::Plan(PlanError::Nothing)) => {
                 return Err(self.nothing_since(what, error)?);
             }
+            Err(EngineError::Plan(PlanError::ChangedNothing { id })) => {
+                return Err(self.only_called(id)?);
+            }
             planned => planned?,
         };
-        plan.left_alone.extend(self.undone_since(what)?);
+        let mut undone = self.undone_since(what)?;
+        undone.retain(|left| !plan.left_alone.contains(left));
+        plan.left_alone.extend(undone);
         Ok(Planned {
             history,
             plan,
@@ -153,6 +174,7 @@ impl Engine {
             if is_restricted {
                 self.add_moved(&plan, &mut along)?;
                 self.add_carriers(&history, &plan, &mut carriers)?;
+                self.add_successors(&history, &plan, &mut carriers)?;
                 self.add_homes(&history, &plan, &mut carriers)?;
             }
             let is_as_before = (along.len(), carriers.len()) == known;
@@ -218,7 +240,7 @@ impl Engine {
         Ok(())
     }
 
-    fn aim(&self, what: &UndoWhat, options: &UndoOptions) -> Result<Aim, EngineError> {
+    pub(super) fn aim(&self, what: &UndoWhat, options: &UndoOptions) -> Result<Aim, EngineError> {
         let dependencies = options.with_dependencies;
         match what {
             UndoWhat::Newest { below } => {

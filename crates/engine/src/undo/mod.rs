@@ -58,7 +58,12 @@ impl Engine {
     /// Takes operations back.
     pub fn undo(&self, what: &UndoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
-        let make = |options: &UndoOptions| self.plan(what, options);
+        // What was done last is found once: what a command at work is told of in between is not meant.
+        let newest = match what {
+            UndoWhat::Newest { .. } => Some(self.aim(what, options)?),
+            _ => None,
+        };
+        let make = |options: &UndoOptions| self.plan_aimed(what, newest.as_ref(), options);
         self.told_to_gates(self.carry_out(Verb::Undo, &make, options))
     }
 
@@ -96,7 +101,14 @@ impl Engine {
         make: Planner<'_>,
         options: &UndoOptions,
     ) -> Result<UndoReport, EngineError> {
-        let (planned, view) = self.look(make, options).map_err(|error| {
+        let look = || {
+            // By force nobody would ask afterwards whose work it was.
+            if self.context.is_inside || options.on_conflict == OnConflict::Force {
+                self.cut_what_is_at_work(&make(options)?.plan)?;
+            }
+            self.look(make, options)
+        };
+        let (planned, view) = look().map_err(|error| {
             if error.is_stop() {
                 EngineError::Stopped(Box::default())
             } else {
@@ -146,6 +158,14 @@ impl Engine {
         } else {
             Err(EngineError::Partial(Box::new(report)))
         }
+    }
+
+    /// Has the commands at work record what they wrote so far to what a plan is about: the plan has to know that.
+    fn cut_what_is_at_work(&self, plan: &UndoPlan) -> Result<(), EngineError> {
+        let targets = plan.steps.iter().flat_map(|step| step.targets.clone());
+        // Whose checks still run is waited for when the targets are taken.
+        let _checked = self.tell_running(&targets.collect::<Vec<_>>())?;
+        Ok(())
     }
 
     /// Makes sure that who asks from inside of a command takes back nobody else's work.
@@ -353,7 +373,8 @@ impl Engine {
         prepared.targets.sort();
         prepared.targets.dedup();
         let context = &self.context;
-        let armed = self.arm(id, head, context, prepared, Vec::new())?;
+        let within = context.within_command().into_iter().collect();
+        let armed = self.arm(id, head, context, prepared, within)?;
         lease.is_ended_by_a_record();
         let applied = self.apply(armed)?;
         self.look_again(work, &applied.unlike, &mut outcomes)?;

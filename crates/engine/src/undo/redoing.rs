@@ -70,7 +70,7 @@ impl Engine {
             |edge: &Dependency| edge.on == command && edge.reason == DependencyReason::Within;
         let mut undos = Vec::new();
         for part in self.store.connected(&[command])? {
-            if !part.depends_on.iter().any(is_within) {
+            if part.verb.is_reversal() || !part.depends_on.iter().any(is_within) {
                 continue;
             }
             for id in part.undos() {

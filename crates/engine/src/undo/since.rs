@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::{
-    AgentId, Checkpoint, CheckpointName, Goal, Key, LeftAlone, Lsn, Operation, OperationId,
-    Standing, Status, TaskId, Timestamp, Verb,
+    AgentId, Checkpoint, CheckpointName, Dependency, DependencyReason, Goal, Key, LeftAlone, Lsn,
+    Operation, OperationId, PlanError, Standing, Status, TaskId, Timestamp, Verb,
 };
 use backout_storage::Filter;
 
@@ -124,6 +124,25 @@ impl Engine {
         let undone = self.undone_since(what)?;
         Ok(if undone.is_empty() {
             error
+        } else {
+            EngineError::UndoneSince { undone }
+        })
+    }
+
+    /// Says of a command that changed nothing what it had undone, if it did that.
+    pub(super) fn only_called(&self, id: OperationId) -> Result<EngineError, EngineError> {
+        let is_called =
+            |edge: &Dependency| edge.on == id && edge.reason == DependencyReason::Within;
+        let mut called = self.store.connected(&[id])?;
+        called.retain(|it| it.verb == Verb::Undo && it.status.is_in_effect());
+        called.retain(|it| it.depends_on.iter().any(is_called));
+        let undone = called.into_iter().filter_map(|undo| {
+            let (id, by) = (undo.undoes?, undo.id);
+            Some(LeftAlone::UndoneSince { id, by })
+        });
+        let undone: Vec<_> = undone.collect();
+        Ok(if undone.is_empty() {
+            PlanError::ChangedNothing { id }.into()
         } else {
             EngineError::UndoneSince { undone }
         })

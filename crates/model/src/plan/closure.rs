@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Chosen, Permission, Scope, UndoPlan, UndoStep, parts_of, scoped, undoable};
+use super::{Chosen, Goal, Permission, Scope, UndoPlan, UndoStep, parts_of, scoped, undoable};
 use crate::touched::Touched;
 use crate::{
     DependencyReason, History, LeftAlone, Lsn, Operation, OperationId, PlanError, Standing, Status,
@@ -42,6 +42,10 @@ impl<'h> Closure<'h> {
                 if self.chosen.contains_key(&id) {
                     continue;
                 }
+                if reason == DependencyReason::Within && operation.verb.is_reversal() {
+                    self.leave_called(operation, on);
+                    continue;
+                }
                 let is_same_read =
                     reason == DependencyReason::Read && self.reads_same(operation, on);
                 if !operation.status.is_in_effect() {
@@ -60,6 +64,37 @@ impl<'h> Closure<'h> {
                 }
             }
         }
+    }
+
+    /// Leaves an undo or a redo as it is that a command called which goes, and says so.
+    fn leave_called(&mut self, reversal: &Operation, on: OperationId) {
+        let is_asked_for = reversal.verb != Verb::Recover && reversal.status.is_in_effect();
+        if !is_asked_for || scoped(reversal, self.scope).next().is_none() {
+            return;
+        }
+        let (id, reason) = (reversal.id, DependencyReason::Within);
+        let left = match reversal.undoes {
+            Some(about) if reversal.verb == Verb::Undo => {
+                LeftAlone::UndoneSince { id: about, by: id }
+            }
+            _ => LeftAlone::Depends { id, on, reason },
+        };
+        self.left.entry(left.id()).or_insert(left);
+    }
+
+    /// Says nothing of an undo that a command called where what it took back is to go as well.
+    pub(super) fn forget_what_would_go(&mut self, goal: &Goal) {
+        let left = std::mem::take(&mut self.left).into_iter();
+        let stays = |id: OperationId| {
+            let is_meant = |operation: &Operation| goal.means(operation);
+            !self.history.get(id).is_some_and(is_meant) && self.base_that_goes(id).is_none()
+        };
+        self.left = left
+            .filter(|(_, left)| match left {
+                LeftAlone::UndoneSince { id, .. } => stays(*id),
+                _ => true,
+            })
+            .collect();
     }
 
     /// Tells whether all that an operation read of one that goes is the same afterwards.
@@ -177,13 +212,14 @@ impl<'h> Closure<'h> {
     fn sort_newest_first(&self, steps: &mut [UndoStep]) {
         // Each part of an operation was done when the recipe that holds it was carried out: by itself, or by a redo. What a redo
         // brought back together with somebody's work is still held by an older recipe; it lies above what a redo brought back
-        // below it.
+        // below it, and above what an undo took before.
         let redone: Vec<(Lsn, Lsn)> = steps
             .iter()
-            .filter(|step| step.with != step.id)
             .filter_map(|step| {
                 let (of, by) = (self.history.get(step.id)?, self.history.get(step.with)?);
-                Some((of.lsn, by.lsn))
+                let is_undo = of.verb == Verb::Undo;
+                let of_lsn = if is_undo { Lsn(0) } else { of.lsn };
+                (is_undo || of.id != by.id).then_some((of_lsn, by.lsn))
             })
             .collect();
         let made = |step: &UndoStep| {

@@ -47,6 +47,27 @@ pub enum Goal {
     },
 }
 
+impl Goal {
+    /// Tells whether an operation is meant, be it in effect or not.
+    fn means(&self, operation: &Operation) -> bool {
+        match self {
+            Self::Operations { ids, .. } => ids.contains(&operation.id),
+            Self::Task(task) => operation.task.as_ref() == Some(task),
+            Self::Since {
+                lsn,
+                task,
+                agent,
+                unchanged,
+            } => {
+                operation.place > *lsn
+                    && !unchanged.contains(&operation.id)
+                    && (task.is_none() || operation.task == *task)
+                    && (agent.is_none() || operation.agent == *agent)
+            }
+        }
+    }
+}
+
 /// Restricts a plan to some targets.
 pub type Scope<'s> = &'s dyn Fn(&Target) -> bool;
 
@@ -151,6 +172,7 @@ pub fn plan_undo(
     }
     closure.take_dependents();
     closure.leave_what_goes_again(matches!(goal, Goal::Operations { .. }));
+    closure.forget_what_would_go(goal);
     closure.into_plan()
 }
 
@@ -178,28 +200,17 @@ fn named<'h>(
                 }
             })
             .collect(),
-        Goal::Task(task) => Ok(in_effect(history, scope, |op| {
-            op.task.as_ref() == Some(task)
-        })),
-        Goal::Since {
-            lsn,
-            task,
-            agent,
-            unchanged,
-        } => Ok(in_effect(history, scope, |op| {
-            op.place > *lsn
-                && !unchanged.contains(&op.id)
-                && (task.is_none() || op.task == *task)
-                && (agent.is_none() || op.agent == *agent)
-        })),
+        Goal::Task(_) | Goal::Since { .. } => Ok(in_effect(history, scope, goal)),
     }
 }
 
-/// Lists what was done within a command and is told by operations of its own.
+/// Lists what was done within a command and is told by operations of its own. The undos and redos that it called are none of
+/// that: they stay.
 fn parts_of(history: &History, id: OperationId) -> impl Iterator<Item = &Operation> {
     let dependents = history.dependents(id);
-    let within = |(operation, reason)| (reason == DependencyReason::Within).then_some(operation);
-    dependents.into_iter().filter_map(within)
+    let within = dependents.filter(|(_, reason)| *reason == DependencyReason::Within);
+    let within = within.map(|(operation, _)| operation);
+    within.filter(|operation| !operation.verb.is_reversal())
 }
 
 /// Says so if a command that changed nothing itself has nothing that could go with it.
@@ -220,7 +231,7 @@ fn has_parts(history: &History, id: OperationId) -> Result<(), PlanError> {
 fn in_effect<'h>(
     history: &'h History,
     scope: Option<Scope<'_>>,
-    wanted: impl Fn(&Operation) -> bool,
+    goal: &Goal,
 ) -> Vec<&'h Operation> {
     let stands = |op: &&Operation| {
         op.status.is_in_effect()
@@ -231,7 +242,7 @@ fn in_effect<'h>(
     history
         .iter()
         .filter(stands)
-        .filter(|op| wanted(op))
+        .filter(|op| goal.means(op))
         .collect()
 }
 

@@ -173,3 +173,46 @@ fn a_file_of_two_names_that_a_call_inside_removed_comes_back_with_both() {
     assert_eq!(world.read("l"), "0\n1\n");
     to_and_fro(&world, &before);
 }
+
+#[test]
+fn a_redo_over_a_file_in_a_directory_that_the_command_moves_is_taken_back_by_the_name_it_gives() {
+    let world = World::new();
+    world.file("d/x", "1\n");
+    world.ok(&["run", "--", "sh", "-c", "mv d t; echo 2 > t/n"]);
+    world.ok(&["undo"]);
+    world.file("d/n", "theirs\n");
+    let before = world.tree().without_times();
+    world.fails(1, &["redo"]);
+    world.ok(&["redo", "--force"]);
+    assert_eq!(world.tree().names(), ["", "t", "t/n", "t/x"]);
+    world.ok(&["undo", &newest(&world, "redo")]);
+    let now = world.tree().without_times();
+    assert!(now == before, "{}", now.difference(&before));
+    world.ok(&["redo", "--force"]);
+    assert_eq!(world.read("t/n"), "2\n");
+    to_and_fro(&world, &before);
+}
+
+#[test]
+fn a_forced_redo_that_had_to_undo_a_move_is_taken_back_and_done_again() {
+    let world = World::new();
+    world.file("a", "1\n");
+    fs::create_dir(world.path("d")).unwrap();
+    world.ok(&["run", "--", "sh", "-c", "echo 2 > a"]);
+    world.ok(&["undo"]);
+    world.ok(&["mv", "a", "d/a"]);
+    fs::write(world.path("d/a"), "1\ntheirs\n").unwrap();
+    let before = world.tree().without_times();
+    world.ok(&["redo", "--force"]);
+    assert_eq!(world.tree().names(), ["", "a", "d"]);
+    assert_eq!(world.read("a"), "2\n");
+    for _ in 0..2 {
+        world.ok(&["undo"]);
+        let now = world.tree().without_times();
+        assert!(now == before, "{}", now.difference(&before));
+        world.ok(&["redo", "--force"]);
+        assert_eq!(world.read("a"), "2\n");
+        assert_eq!(world.tree().names(), ["", "a", "d"]);
+    }
+    world.check_store();
+}

@@ -261,3 +261,38 @@ fn a_file_whose_directory_is_a_file_now_names_the_directory_to_restore() {
     world.ok(&["undo"]);
     assert_eq!(world.read("d"), "file\n");
 }
+
+#[test]
+fn what_took_the_place_of_a_directory_is_restored_whatever_was_in_that() {
+    for line in ["rm -rf d; echo file > d", "mv d e; ln -s e d"] {
+        let world = World::new();
+        world.file("d/f", "1\n");
+        world.ok(&["run", "--", "sh", "-c", line]);
+        let run = newest(&world, "run");
+        let now = world.tree().without_times();
+        let restore = ["restore", "d", "--from", &run, "--after"];
+        let told = world.ok(&restore);
+        assert!(told.contains("nothing to do"), "{told}");
+        world.ok(&["undo"]);
+        world.file("d/f", "theirs\n");
+        world.ok(&restore);
+        let found = world.tree().without_times();
+        let d = std::path::Path::new("d");
+        assert_eq!(found.get(d), now.get(d), "{line}");
+        world.ok(&["undo"]);
+        assert_eq!(world.read("d/f"), "theirs\n");
+        world.check_store();
+    }
+    // Where a directory was put, and a file is now, the advice says which side is meant.
+    let world = World::new();
+    world.ok(&["run", "--", "sh", "-c", "mkdir d; echo 1 > d/f"]);
+    let run = newest(&world, "run");
+    world.ok(&["undo"]);
+    world.file("d", "file\n");
+    let told = world.fails(1, &["restore", "d/f", "--from", &run, "--after"]);
+    let advised = format!("`backout restore d --from {run} --after`");
+    assert!(told.contains(&advised), "{told}");
+    world.ok(&["restore", "d", "--from", &run, "--after"]);
+    assert_eq!(world.read("d/f"), "1\n");
+    world.check_store();
+}

@@ -285,3 +285,38 @@ fn an_undo_that_found_nothing_to_do_names_no_way_back() {
     assert!(told.contains("already as before"), "{told}");
     assert!(!told.contains("take this back"), "{told}");
 }
+
+#[test]
+fn a_file_of_two_names_that_an_undo_swaps_with_a_directory_is_one_file_after_each_death() {
+    let line = "mv e t; mv b e; mv t b; ln e l";
+    let mut deaths = 0;
+    for point in 1.. {
+        let world = World::new();
+        world.file("e/x", "1\n");
+        world.file("b", "file\n");
+        let before = world.tree().without_times();
+        world.ok(&["run", "--", "sh", "-c", line]);
+        let after = world.tree().without_times();
+        let mut undo = world.command(&["undo"]);
+        let undone = undo.env("BACKOUT_CRASH_AT", point.to_string()).output();
+        if undone.unwrap().status.success() {
+            break;
+        }
+        deaths += 1;
+        let told = world.ok(&["recover"]);
+        let now = world.tree().without_times();
+        // What died last was all done.
+        if now != before {
+            let difference = now.difference(&after);
+            assert!(now == after, "{point}: {difference}\n{told}");
+            world.ok(&["undo"]);
+            let now = world.tree().without_times();
+            assert!(now == before, "{point}: {}", now.difference(&before));
+        }
+        world.ok(&["redo"]);
+        let now = world.tree().without_times();
+        assert!(now == after, "{point}: {}", now.difference(&after));
+        world.check_store();
+    }
+    assert!(deaths > 10, "{deaths}");
+}

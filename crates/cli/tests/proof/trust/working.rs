@@ -193,3 +193,36 @@ fn an_undo_without_a_name_takes_back_the_command_whose_parts_stand_by_themselves
     }
     world.check_store();
 }
+
+#[test]
+fn a_forced_undo_beside_a_command_at_work_takes_back_first_what_that_wrote_on_top() {
+    for then in ["true", "echo y >> f"] {
+        let world = World::new();
+        world.file("f", "1\n");
+        let (ann, bob) = (&["--agent", "ann"][..], &["--agent", "bob"][..]);
+        world.ok(&[ann, &["write", "f", "--text", "2\n"]].concat());
+        let running = Running::start(&world, bob, "echo x >> f", then);
+        let undo = [ann, &["undo", "--force"]].concat();
+        // It is another agent's work, and that needs a word.
+        let told = json(&world, 1, &undo);
+        assert_eq!(told["code"], "needs-word", "{told}");
+        assert_eq!(world.read("f"), "2\nx\n");
+        let told = json(&world, 0, &[&undo[..], &["--others"]].concat());
+        assert_eq!(told["steps"].as_array().map(Vec::len), Some(2), "{told}");
+        let act = told["act"].as_str().unwrap().to_owned();
+        assert_eq!(world.read("f"), "1\n");
+        running.go_on(&world);
+        let left = world.read("f");
+        if then == "true" {
+            // The journal says what is there, so the way back needs no force.
+            world.ok(&["redo", &act]);
+            assert_eq!(world.read("f"), "2\nx\n");
+            world.ok(&["undo"]);
+        } else {
+            assert_eq!(left, "1\ny\n");
+            world.ok(&["undo", "f"]);
+        }
+        assert_eq!(world.read("f"), "1\n");
+        world.check_store();
+    }
+}

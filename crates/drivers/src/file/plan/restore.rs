@@ -15,9 +15,12 @@ impl Planner<'_> {
     pub(super) fn restore(&mut self, names: &[Past]) -> Result<(), FileError> {
         self.is_restoring = true;
         for past in names.iter().filter(|past| past.was.is_none()) {
-            match self.view(&past.path)? {
-                View::Absent => {}
-                View::Real(..) | View::Planned(_) => self.remove(&past.path, true)?,
+            match self.view(&past.path) {
+                // Behind a link or a file there is nothing of that name.
+                Ok(View::Absent)
+                | Err(FileError::NotADirectory { .. } | FileError::ThroughSymlink { .. }) => {}
+                Ok(View::Real(..) | View::Planned(_)) => self.remove(&past.path, true)?,
+                Err(error) => return Err(error),
             }
         }
         // A second name comes after the first.

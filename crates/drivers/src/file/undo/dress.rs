@@ -55,6 +55,8 @@ impl Undo<'_> {
         image: &Image,
     ) -> Result<Result<Obtained, String>, FileError> {
         let anyway = self.is_forced();
+        let found = self.by_another_name(path, image)?;
+        let image = found.as_ref().unwrap_or(image);
         let obtained = obtain::obtain(self.context, path, image, anyway, &self.rewritten)?;
         match obtained {
             Ok(obtained) => carried(path, self.as_dressed(obtained, image)?),

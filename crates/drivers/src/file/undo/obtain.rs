@@ -108,7 +108,9 @@ pub(crate) fn first_of_both(
     // The number of a file that is gone is given to another one.
     let is_another = matches!((copy.and_then(|copy| copy.born.as_ref()), &born), (Some(one), Some(other)) if one != other);
     let is_it = |node: &Node| {
-        (node.identity.ino == known.ino && !is_another) || node.looks_like(node.kind, known)
+        // No directory has two names, whatever it looks like.
+        let is_like = || node.kind != Kind::Directory && node.looks_like(node.kind, known);
+        (node.identity.ino == known.ino && !is_another) || is_like()
     };
     Ok(current.node.filter(is_it))
 }

@@ -293,6 +293,29 @@ impl Undo<'_> {
         !locked.is_empty()
     }
 
+    /// A tree that a step takes something out of before it goes, or brings something into when it has come, is not what was
+    /// listed.
+    fn forget_listings(&mut self) {
+        let mut homes: HashSet<TargetPath> = HashSet::new();
+        for step in &mut self.steps {
+            if let Change::Set { path, before, .. } = &mut step.change
+                && homes.contains(path)
+            {
+                before.forget_listing();
+            }
+            homes.extend(homes_of(&step.change));
+        }
+        homes.clear();
+        for step in self.steps.iter_mut().rev() {
+            if let Change::Set { path, after, .. } = &mut step.change
+                && homes.contains(path)
+            {
+                after.forget_listing();
+            }
+            homes.extend(homes_of(&step.change));
+        }
+    }
+
     fn finish(
         mut self,
         recipe: &FileRecipe,
@@ -307,6 +330,7 @@ impl Undo<'_> {
             self.steps.clear();
             hold_back(&mut outcomes);
         }
+        self.forget_listings();
         for (number, step) in self.steps.iter_mut().enumerate() {
             step.number = number;
         }
@@ -321,6 +345,16 @@ impl Undo<'_> {
         let prepared = prepared(self.context, self.id, self.keeper, self.steps, parents, own)?;
         Ok(PreparedUndo { prepared, outcomes })
     }
+}
+
+/// Lists the directories above the names of a change.
+fn homes_of(change: &Change) -> Vec<TargetPath> {
+    let old = match change {
+        Change::Move { from, .. } => Some(from),
+        Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => None,
+    };
+    let names = std::iter::once(change.path()).chain(old);
+    names.flat_map(TargetPath::ancestors).collect()
 }
 
 /// Finds the files that an undo takes out of their slots, moves back or writes into.

@@ -397,7 +397,7 @@ impl Undo<'_> {
         }
         match self.park_whole(place, node)? {
             Some(image) => {
-                let image = self.with_what_stays(image, path);
+                self.leave_what_stays(path);
                 Ok(Ok(((image, Seen::There(*node)), foreign)))
             }
             None => Ok(Err(
@@ -408,7 +408,7 @@ impl Undo<'_> {
 
     /// Leaves out the steps about what is kept in a tree. What an effect that never finished had taken out of slots leaves the
     /// tree before: the first recipe looks for it there.
-    fn with_what_stays(&mut self, mut tree: Image, path: &TargetPath) -> Image {
+    fn leave_what_stays(&mut self, path: &TargetPath) {
         let id = self.id.to_string();
         let is_taken = |change: &Change| match change {
             Change::Set {
@@ -425,13 +425,6 @@ impl Undo<'_> {
         let is_below = |step: &Step| step.change.path().is_below(path);
         self.steps
             .retain(|step| !is_below(step) || is_unfinished && is_taken(&step.change));
-        if self.steps.iter().any(is_below)
-            && let Image::Kept { entries, .. } = &mut tree
-        {
-            // It was listed with them.
-            *entries = None;
-        }
-        tree
     }
 
     /// Keeps a directory with all that is in it; nothing if there is no depot for it.

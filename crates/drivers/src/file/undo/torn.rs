@@ -2,10 +2,11 @@
 
 use backout_model::TargetPath;
 
+use super::obtain::first_of_both;
 use super::prepare::Undo;
 use crate::file::compare::{Current, differs_in_meta};
 use crate::file::error::FileError;
-use crate::file::recipe::{Change, Kind, Meta};
+use crate::file::recipe::{Change, Image, Kind, Meta};
 use crate::file::written::locate;
 
 impl Undo<'_> {
@@ -47,6 +48,44 @@ impl Undo<'_> {
                 node,
             } => is_half_dressed(path, *node, before, after),
         }
+    }
+
+    /// Finds the file that a name was a second name of where a crash came before the first had it: it may have a third, or be
+    /// in its slot.
+    pub(super) fn by_another_name(
+        &self,
+        path: &TargetPath,
+        image: &Image,
+    ) -> Result<Option<Image>, FileError> {
+        let Image::Linked {
+            to,
+            identity: Some(known),
+            copy,
+        } = image
+        else {
+            return Ok(None);
+        };
+        if !self.how.is_unfinished || first_of_both(to, known, copy.as_ref())?.is_some() {
+            return Ok(None);
+        }
+        let is_it = |name: &TargetPath| {
+            let node = Current::at(name).map(|current| current.node);
+            node.is_ok_and(|node| node.is_some_and(|node| node.identity.ino == known.ino))
+        };
+        let is_used = |name: &TargetPath| self.steps.iter().any(|it| it.change.path() == name);
+        let names = self.changes.iter().map(Change::path);
+        let mut names = names.filter(|name| *name != path && !is_used(name));
+        let images = self.changes.iter().flat_map(Change::images);
+        let mut slots = images
+            .filter_map(Image::slot)
+            .map(backout_model::Slot::path);
+        let found = names.find(|name| is_it(name)).cloned();
+        let found = found.or_else(|| slots.find(|slot| is_it(slot)));
+        Ok(found.map(|to| Image::Linked {
+            to,
+            identity: Some(*known),
+            copy: copy.clone(),
+        }))
     }
 }
 
