@@ -216,3 +216,15 @@ fn options_that_mean_nothing_here_are_refused() {
         assert_eq!(world.read("src/a"), "2\n");
     }
 }
+
+#[test]
+fn the_plan_of_a_part_of_which_nothing_changed_ends_as_the_way_back_does() {
+    let world = kept();
+    world.file("src/a", "2\n");
+    for words in [&["-n"][..], &[]] {
+        let back = ["rollback", "--to", "good", "--only", "src/b"];
+        let told = world.fails(1, &[&back[..], words].concat());
+        assert!(told.contains("nothing"), "{told}");
+    }
+    assert_eq!(world.read("src/a"), "2\n");
+}

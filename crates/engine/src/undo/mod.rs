@@ -11,6 +11,7 @@
 mod above;
 mod already;
 mod between;
+mod by_then;
 mod carriers;
 mod excused;
 mod follow;

@@ -8,6 +8,7 @@ mod built_upon;
 mod concurrent;
 mod depot;
 mod forcing;
+mod foreseen;
 mod inverse;
 mod kept;
 mod later;
