@@ -126,7 +126,10 @@ impl Engine {
 }
 
 /// Gives the name that something has after it was moved, or what it is in was; none if it was not.
-pub(super) fn after_moves(first: &TargetPath, moves: &Moves) -> Option<TargetPath> {
+pub(crate) fn after_moves(
+    first: &TargetPath,
+    moves: &[(TargetPath, TargetPath)],
+) -> Option<TargetPath> {
     let moved = |name: Option<TargetPath>, (from, to): &(TargetPath, TargetPath)| {
         let at = name.as_ref().unwrap_or(first);
         at.rebase(from, to).or(name)

@@ -32,6 +32,7 @@ mod split;
 mod walled;
 mod work;
 
+pub(crate) use by_then::after_moves;
 pub use nothing::real_target;
 
 use std::collections::HashSet;
