@@ -101,14 +101,10 @@ impl Engine {
         };
         let is_own = |it: &ByThen| left.contains_key(&it.open.left.path);
         let (own, homes): (Vec<_>, Vec<_>) = by_then.into_iter().partition(is_own);
-        let gone = homes.into_iter().filter(|it| {
-            let is_there = it.found.as_ref().is_some_and(Was::is_directory);
-            !is_there
-        });
-        between.extend(without_home(
-            &left,
-            gone.map(|it| it.open.left.path).collect(),
-        ));
+        let is_gone = |it: &ByThen| !it.found.as_ref().is_some_and(Was::is_directory);
+        let gone = homes.into_iter().filter(is_gone);
+        let gone = gone.map(|it| it.open.left.path).collect();
+        between.extend(without_home(&left, &gone));
         for ByThen { open, found, when } in own {
             let left = &open.left;
             let found = found.map(|found| open.undressed(found));
@@ -130,10 +126,10 @@ impl Engine {
         let moves = self.moves(newer)?;
         // What is moved stays what it is, unless the step changed it, too.
         let is_new = |path: &TargetPath| moves.iter().any(|(_, to)| to == path);
-        let (mut moved, mut rest) = (HashMap::new(), HashMap::new());
+        let (mut carried, mut rest) = (HashMap::new(), HashMap::new());
         for (name, it) in std::mem::take(open) {
             match after_moves(&name, &moves) {
-                Some(name) => moved.insert(name, it),
+                Some(name) => carried.insert(name, it),
                 None => rest.insert(name, it),
             };
         }
@@ -142,17 +138,17 @@ impl Engine {
             let (name, before) = (&change.path, &change.before);
             if before.as_ref().is_some_and(Was::is_dress) {
                 dressed.insert(name.clone());
-                let dressed = [moved.get_mut(name), rest.get_mut(name)];
+                let dressed = [carried.get_mut(name), rest.get_mut(name)];
                 let dressed = dressed.into_iter().flatten();
                 dressed.for_each(|it: &mut Open| it.dress.push(change.clone()));
                 continue;
             }
-            let of_moved = if is_new(name) {
+            let of_carried = if is_new(name) {
                 None
             } else {
-                moved.remove(name)
+                carried.remove(name)
             };
-            let told = rest.remove(name).into_iter().chain(of_moved);
+            let told = rest.remove(name).into_iter().chain(of_carried);
             by_then.extend(told.map(|open| ByThen {
                 open,
                 found: before.clone(),
@@ -163,7 +159,7 @@ impl Engine {
         let is_inside = |path: &TargetPath| touches(&newer.step, &Target::node(path.clone()));
         rest.retain(|path, _| dressed.contains(path) || !is_inside(path));
         open.extend(rest);
-        open.extend(moved);
+        open.extend(carried);
         Ok(())
     }
 

@@ -130,11 +130,11 @@ pub(crate) fn after_moves(
     first: &TargetPath,
     moves: &[(TargetPath, TargetPath)],
 ) -> Option<TargetPath> {
-    let moved = |name: Option<TargetPath>, (from, to): &(TargetPath, TargetPath)| {
+    let step = |name: Option<TargetPath>, (from, to): &(TargetPath, TargetPath)| {
         let at = name.as_ref().unwrap_or(first);
         at.rebase(from, to).or(name)
     };
-    moves.iter().fold(None, moved)
+    moves.iter().fold(None, step)
 }
 
 /// Gives the name that something had before that.
@@ -185,7 +185,7 @@ pub(super) fn homes(left: &HashMap<TargetPath, FileChange>) -> HashSet<TargetPat
 /// Says of what comes back that the directory it was in is not there.
 pub(super) fn without_home(
     left: &HashMap<TargetPath, FileChange>,
-    gone: HashSet<TargetPath>,
+    gone: &HashSet<TargetPath>,
 ) -> HashMap<Key, String> {
     let comes_back = left.values().filter(|it| it.before.is_some());
     let homeless = comes_back.filter_map(|it| {

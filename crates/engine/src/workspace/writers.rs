@@ -8,6 +8,7 @@
 //!   is cut; then what no operation wrote may be the work of such a command, and so it is with one whose watcher died.
 //! - A call of an agent's own tool that has not ended is looked at: what is not what it was before is its work.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::MetadataExt as _;
 
@@ -88,16 +89,17 @@ impl Engine {
             // Whose word is needed is told first, then the newest.
             all.sort_by_key(|it| (!self.is_others(it.agent.as_ref()), it.rank));
             for writer in all {
-                if !unlike.contains_key(&writer.id) {
-                    unlike.insert(writer.id, self.changed_since(writer.id)?);
-                }
-                let changed = unlike.get(&writer.id).and_then(|it| it.get(&writer.name));
-                let has_its_bytes = changed.is_none_or(|has_its_bytes| *has_its_bytes);
+                let others = match unlike.entry(writer.id) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(self.changed_since(writer.id)?),
+                };
+                let since = others.get(&writer.name);
+                let has_its_bytes = since.is_none_or(|has_its_bytes| *has_its_bytes);
                 if has_its_bytes || self.is_others(writer.agent.as_ref()) {
                     change.by = Some(WorkspaceBy {
                         id: writer.id,
                         agent: writer.agent,
-                        is_changed_since: changed.is_some(),
+                        is_changed_since: since.is_some(),
                     });
                     break;
                 }
