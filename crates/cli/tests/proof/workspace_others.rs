@@ -216,3 +216,65 @@ fn options_that_mean_nothing_here_are_refused() {
         assert_eq!(world.read("src/a"), "2\n");
     }
 }
+
+#[test]
+fn the_plan_of_a_part_of_which_nothing_changed_ends_as_the_way_back_does() {
+    let world = kept();
+    world.file("src/a", "2\n");
+    for words in [&["-n"][..], &[]] {
+        let back = ["rollback", "--to", "good", "--only", "src/b"];
+        let told = world.fails(1, &[&back[..], words].concat());
+        assert!(told.contains("nothing"), "{told}");
+    }
+    assert_eq!(world.read("src/a"), "2\n");
+}
+
+#[test]
+fn who_wrote_a_file_by_another_name_or_before_it_moved_is_named() {
+    let after = "and by somebody else after it";
+    // By its other name.
+    let world = kept();
+    fs::hard_link(world.path("src/a"), world.path("src/z")).unwrap();
+    world.ok(&["--agent", "ann", "checkpoint", "good", "--roots", "src"]);
+    let script = "echo bob >> src/a";
+    world.ok(&["--agent", "bob", "run", "--", "sh", "-c", script]);
+    let part = [&BACK[..], &["--only", "src/z"]].concat();
+    let plan = world.run(&[&part[..], &["-n"]].concat());
+    assert_eq!(plan.status.code(), Some(1), "{}", said(&plan));
+    assert!(said(&plan).contains(" of bob"), "{}", said(&plan));
+    let told = world.fails(1, &part);
+    assert!(told.contains("other agents wrote there"), "{told}");
+    world.ok(&[&part[..], &["--others"]].concat());
+    assert_eq!(world.read("src/z"), "1\n");
+    // Its bytes are ours, the mode is somebody's.
+    let world = kept();
+    world.ok(&["--agent", "ann", "write", "src/a", "--text", "ann\n"]);
+    mode(&world, "src/a");
+    let plan = world.ok(&[&BACK[..], &["-n"]].concat());
+    assert!(plan.contains("of ann") && plan.contains(after), "{plan}");
+    // Its directory was moved.
+    let world = World::new();
+    world.file("src/d/a", "1\n");
+    world.ok(&["--agent", "ann", "checkpoint", "good", "--roots", "src"]);
+    world.ok(&["--agent", "ann", "write", "src/d/a", "--text", "ann\n"]);
+    world.ok(&["--agent", "ann", "mv", "src/d", "src/e"]);
+    let plan = world.ok(&[&BACK[..], &["-n"]].concat());
+    assert!(!plan.contains("not by an operation"), "{plan}");
+    // What another agent wrote in it needs a word, whoever moved it.
+    let world = World::new();
+    world.file("src/d/a", "1\n");
+    world.ok(&["--agent", "ann", "checkpoint", "good", "--roots", "src"]);
+    world.ok(&["--agent", "bob", "write", "src/d/new", "--text", "bob\n"]);
+    world.ok(&["--agent", "ann", "mv", "src/d", "src/e"]);
+    let plan = world.run(&[&BACK[..], &["-n"]].concat());
+    assert_eq!(plan.status.code(), Some(1), "{}", said(&plan));
+    world.fails(1, &BACK);
+    world.ok(&[&BACK[..], &["--others"]].concat());
+    assert_eq!(world.tree().names(), ["", "src", "src/d", "src/d/a"]);
+    world.check_store();
+}
+
+fn mode(world: &World, name: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(world.path(name), fs::Permissions::from_mode(0o600)).unwrap();
+}

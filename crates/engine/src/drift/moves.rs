@@ -97,7 +97,7 @@ fn is_taken_back(operation: &Operation, to: &TargetPath) -> bool {
 
 impl Engine {
     /// Lists the directories that an operation moved, in its order.
-    pub(super) fn moves_of(&self, operation: &Operation) -> Vec<(TargetPath, TargetPath)> {
+    pub(crate) fn moves_of(&self, operation: &Operation) -> Vec<(TargetPath, TargetPath)> {
         let is_tree = |key: &TargetPath| {
             let mut targets = operation.targets.iter().map(|it| &it.target);
             targets.any(|it| it.reach() == Reach::Tree && it.file() == Some(key))

@@ -1,15 +1,14 @@
 //! What the names of a step will be when its turn comes: newer steps of the plan are taken back first, and bring back what
 //! they found. Somebody else may have written between the two.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ffi::OsString;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 
-use backout_files::said::names_shown;
 use backout_files::{FileChange, Was};
 use backout_model::ports::Examined;
 use backout_model::{Key, Reach, Target, TargetPath};
 
+use super::by_then::{Made, after_moves, displaced, homes, without_home};
 use super::preview::touches;
 use super::work::Work;
 use crate::{Engine, EngineError};
@@ -37,6 +36,13 @@ impl Open {
     }
 }
 
+/// What a name will be when its turn comes.
+struct ByThen {
+    open: Open,
+    found: Option<Was>,
+    when: String,
+}
+
 impl Engine {
     /// Finds the targets that will not be what an operation left when its turn comes: somebody else wrote between it and
     /// the newer step that is taken back first, which brings back what that somebody wrote.
@@ -53,69 +59,108 @@ impl Engine {
         let Some(effect) = driver.as_files(&work.effect)?.filter(|_| whole) else {
             return Ok(between);
         };
+        let changes = self.files.changes(&effect)?;
+        // What is in a directory that this step moved afterwards went with it.
+        let displaced = displaced(&changes);
         let mut left = HashMap::new();
         for change in self.sides(work)? {
-            left.insert(change.path.clone(), change);
+            if !displaced.contains(&change.path) {
+                left.insert(change.path.clone(), change);
+            }
         }
-        // What is in a directory that was moved, or goes as one, goes with it.
-        let changes = self.files.changes(&effect)?;
-        let moves = || {
-            changes
-                .iter()
-                .filter_map(|it| Some((it, it.from.as_ref()?)))
-        };
-        if moves().next().is_none() && changes.iter().all(|change| !change.is_as_now) {
-            let come = driver.outline(&work.effect)?.come;
-            between.extend(filled(&left, &come, self.brought_by(newer)?));
+        let come = driver.outline(&work.effect)?.come;
+        let made = Made::of(&left, &changes, &come);
+        let homes = homes(&left).into_iter();
+        let homes = homes.map(|home| FileChange::new(home, None, None));
+        let open = left.values().cloned().chain(homes);
+        let open = open.map(|left| (left.path.clone(), Open::new(left)));
+        let mut open: HashMap<TargetPath, Open> = open.collect();
+        let mut by_then = Vec::new();
+        // The nearest step is the last to write before this one's turn.
+        for newer in newer.iter().rev() {
+            self.told_by_newer(newer, &mut open, &mut by_then)?;
+        }
+        let now: HashMap<TargetPath, TargetPath> = open
+            .iter()
+            .map(|(name, open)| (open.left.path.clone(), name.clone()))
+            .collect();
+        between.extend(self.filled(&made, &now, newer)?);
+        // What no step brings back is as it is now, if it has no other name by which it could be written. A name that something
+        // went from is free, or somebody has it.
+        for (name, open) in open {
+            let is_left = open.dress.is_empty() && open.left.after.is_none();
+            let found = self.files.now(&name)?;
+            if is_left || found.is_none() || is_alone(&name) {
+                let when = "since".to_owned();
+                by_then.push(ByThen { open, found, when });
+            }
         }
         let shared = |path: &TargetPath| {
             let of = |it: &&Examined| it.shared.is_some() && it.target.file() == Some(path);
             examined.iter().find(of).and_then(|it| it.shared.clone())
         };
-        let mut note = |open: &Open, found: Option<Was>, when: &str| {
+        let is_own = |it: &ByThen| left.contains_key(&it.open.left.path);
+        let (own, homes): (Vec<_>, Vec<_>) = by_then.into_iter().partition(is_own);
+        let is_gone = |it: &ByThen| !it.found.as_ref().is_some_and(Was::is_directory);
+        let gone = homes.into_iter().filter(is_gone);
+        let gone = gone.map(|it| it.open.left.path).collect();
+        between.extend(without_home(&left, &gone));
+        for ByThen { open, found, when } in own {
             let left = &open.left;
             let found = found.map(|found| open.undressed(found));
-            let why = self.in_the_way(left, found.as_ref(), when)?;
+            let why = self.in_the_way(left, found.as_ref(), &when)?;
             let is_other = self.unlike(left.before.as_ref(), found.as_ref())?.is_some();
             let why = why.or_else(|| shared(&left.path).filter(|_| is_other));
             between.extend(why.map(|why| (left.path.clone().into(), why)));
-            Ok::<_, EngineError>(())
-        };
-        let open = left.into_iter().map(|(path, left)| (path, Open::new(left)));
-        let mut open: HashMap<TargetPath, Open> = open.collect();
-        // The nearest step is the last to write before this one's turn.
-        for newer in newer.iter().rev() {
-            let mut dressed = HashSet::new();
-            for change in self.sides_and_below(newer)? {
-                let Some(mut it) = open.remove(&change.path) else {
-                    continue;
-                };
-                if change.before.as_ref().is_some_and(Was::is_dress) {
-                    let path = change.path.clone();
-                    it.dress.push(change);
-                    dressed.insert(path.clone());
-                    open.insert(path, it);
-                } else {
-                    let when = format!("before {}", newer.operation.id.short());
-                    note(&it, change.before, &when)?;
-                }
-            }
-            // What is in a tree comes and goes with it; steps before that know nothing of it.
-            let is_inside = |path: &TargetPath| touches(&newer.step, &Target::node(path.clone()));
-            open.retain(|path, _| dressed.contains(path) || !is_inside(path));
-        }
-        // What no step brings back is as it is now, if it has no other name by which it could be written. A name that something
-        // went from is free, or somebody has it. What is in a directory that this step moves is not there any more by then.
-        open.retain(|path, _| {
-            !moves().any(|(to, from)| path.is_below(&to.path) || path.is_below(from))
-        });
-        for (path, it) in open {
-            let is_left = it.dress.is_empty() && it.left.after.is_none();
-            if is_left || !it.dress.is_empty() && is_alone(&path) {
-                note(&it, self.files.now(&path)?, "since")?;
-            }
         }
         Ok(between)
+    }
+
+    /// Takes the names out that a newer step tells of, and follows those that it moved.
+    fn told_by_newer(
+        &self,
+        newer: &Work<'_>,
+        open: &mut HashMap<TargetPath, Open>,
+        by_then: &mut Vec<ByThen>,
+    ) -> Result<(), EngineError> {
+        let moves = self.moves(newer)?;
+        // What is moved stays what it is, unless the step changed it, too.
+        let is_new = |path: &TargetPath| moves.iter().any(|(_, to)| to == path);
+        let (mut carried, mut rest) = (HashMap::new(), HashMap::new());
+        for (name, it) in std::mem::take(open) {
+            match after_moves(&name, &moves) {
+                Some(name) => carried.insert(name, it),
+                None => rest.insert(name, it),
+            };
+        }
+        let mut dressed = HashSet::new();
+        for change in self.sides_and_below(newer)? {
+            let (name, before) = (&change.path, &change.before);
+            if before.as_ref().is_some_and(Was::is_dress) {
+                dressed.insert(name.clone());
+                let dressed = [carried.get_mut(name), rest.get_mut(name)];
+                let dressed = dressed.into_iter().flatten();
+                dressed.for_each(|it: &mut Open| it.dress.push(change.clone()));
+                continue;
+            }
+            let of_carried = if is_new(name) {
+                None
+            } else {
+                carried.remove(name)
+            };
+            let told = rest.remove(name).into_iter().chain(of_carried);
+            by_then.extend(told.map(|open| ByThen {
+                open,
+                found: before.clone(),
+                when: format!("before {}", newer.operation.id.short()),
+            }));
+        }
+        // What is in a tree comes and goes with it; steps before that know nothing of it.
+        let is_inside = |path: &TargetPath| touches(&newer.step, &Target::node(path.clone()));
+        rest.retain(|path, _| dressed.contains(path) || !is_inside(path));
+        open.extend(rest);
+        open.extend(carried);
+        Ok(())
     }
 
     /// Says what stands in the way of a step that left a name so and finds it so.
@@ -125,7 +170,8 @@ impl Engine {
         found: Option<&Was>,
         when: &str,
     ) -> Result<Option<String>, EngineError> {
-        if left.is_as_now {
+        // What is gone, and was not there before, is as before.
+        if left.is_as_now || left.before.is_none() && found.is_none() {
             return Ok(None);
         }
         let what = self.unlike(left.after.as_ref(), found)?;
@@ -156,13 +202,14 @@ impl Engine {
             || sizes.is_some_and(|(left, found)| left != found)
             || match (self.files.digest(left)?, self.files.digest(found)?) {
                 (Some(left), Some(found)) => left != found,
-                _ => false,
+                // What is known as the inode that it was is told by its time.
+                _ => is_known_as_inode(left) && written_at(left) != written_at(found),
             };
         Ok(is_other.then_some("somebody else changed it"))
     }
 
     /// Gives what a step does to each of the names that are meant.
-    fn sides(&self, work: &Work<'_>) -> Result<Vec<FileChange>, EngineError> {
+    pub(super) fn sides(&self, work: &Work<'_>) -> Result<Vec<FileChange>, EngineError> {
         let is_meant = |change: &FileChange| {
             let is_it = |target: &Target| target.file() == Some(&change.path);
             work.step.targets.iter().any(is_it)
@@ -186,21 +233,6 @@ impl Engine {
         let sides = self.sides_of(&work.effect)?;
         Ok(sides.into_iter().filter(is_meant).collect())
     }
-
-    /// Names what is there when some steps have been taken back, of all that they touch.
-    fn brought_by(&self, works: &[Work<'_>]) -> Result<BTreeSet<TargetPath>, EngineError> {
-        let mut there = BTreeSet::new();
-        for work in works {
-            for change in self.sides(work)? {
-                if change.before.is_some() {
-                    there.insert(change.path);
-                } else {
-                    there.remove(&change.path);
-                }
-            }
-        }
-        Ok(there)
-    }
 }
 
 /// Tells whether what has a name has no other.
@@ -209,28 +241,13 @@ fn is_alone(path: &TargetPath) -> bool {
     now.is_ok_and(|now| now.is_dir() || now.nlink() == 1)
 }
 
-/// Finds the directories that a step made and that will not be empty when its turn comes. What came as one goes as one.
-fn filled(
-    left: &HashMap<TargetPath, FileChange>,
-    come: &BTreeSet<Key>,
-    there: BTreeSet<TargetPath>,
-) -> HashMap<Key, String> {
-    let mut inside: HashMap<TargetPath, Vec<OsString>> = HashMap::new();
-    for path in there {
-        let is_made = |path: &TargetPath| {
-            left.get(path).is_some_and(|it| it.before.is_none())
-                && !come.contains(&Key::from(path.clone()))
-        };
-        let above = path.parent().filter(is_made);
-        if let Some((above, name)) = above.zip(path.as_path().file_name())
-            && !is_made(&path)
-        {
-            inside.entry(above).or_default().push(name.to_owned());
-        }
-    }
-    let why = |names: Vec<OsString>| format!("the directory is not empty: {}", names_shown(&names));
-    let filled = inside.into_iter();
-    filled
-        .map(|(path, names)| (path.into(), why(names)))
-        .collect()
+/// Tells when a file was last written, if it is known as an inode.
+fn written_at(was: &Was) -> Option<i128> {
+    let times = || was.meta.as_ref()?.times.map(|times| times.mtime);
+    was.identity.map(|it| it.mtime).or_else(times)
+}
+
+/// Tells whether nothing is known of the bytes of a file but which inode has them.
+fn is_known_as_inode(was: &Was) -> bool {
+    was.is_file() && !was.is_dress() && was.identity.is_some() && was.digest().is_none()
 }

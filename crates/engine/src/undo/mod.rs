@@ -11,6 +11,7 @@
 mod above;
 mod already;
 mod between;
+mod by_then;
 mod carriers;
 mod excused;
 mod follow;
@@ -31,6 +32,7 @@ mod split;
 mod walled;
 mod work;
 
+pub(crate) use by_then::after_moves;
 pub use nothing::real_target;
 
 use std::collections::HashSet;

@@ -49,7 +49,7 @@ impl Engine {
             let Some(left) = &side.after else {
                 continue;
             };
-            let Some(found) = self.after_parts(&side.path, newer, on_conflict)? else {
+            let Some(found) = self.bytes_by_then(&side.path, newer, on_conflict)? else {
                 continue;
             };
             // What a recipe says nothing of, a change of the mode or a move, it does not mind either.
@@ -140,8 +140,9 @@ impl Engine {
         Ok(true)
     }
 
-    /// Gives what a file will be after some steps, if one of them takes parts out of it and all of them will work.
-    fn after_parts(
+    /// Gives what a file will be after some steps, if one of them takes parts out of it, or all of them merge, and all of them
+    /// will work.
+    fn bytes_by_then(
         &self,
         path: &TargetPath,
         newer: &[Work<'_>],
@@ -152,11 +153,8 @@ impl Engine {
         for newer in newer.iter().filter(|newer| touches(&newer.step, &target)) {
             on_it.push((newer, self.is_in_parts(newer)?));
         }
-        let Some(now) = self
-            .files
-            .now(path)?
-            .filter(|_| on_it.iter().any(|it| it.1))
-        else {
+        let is_asked = on_conflict == OnConflict::Merge || on_it.iter().any(|it| it.1);
+        let Some(now) = self.files.now(path)?.filter(|_| is_asked) else {
             return Ok(None);
         };
         let mut now = self.bytes(&now)?;
@@ -172,13 +170,19 @@ impl Engine {
                 Some(after) => self.files.digest(after)? == Some(Digest::of(&found)),
                 None => false,
             };
+            let before = side.as_ref().and_then(|side| side.before.as_ref());
             now = if is_in_parts && !(is_as_left && how.only.is_none()) {
                 self.driver_of(&newer.effect)?
                     .without(&newer.effect, how, &found)?
             } else {
-                match side.and_then(|side| side.before) {
-                    Some(before) => self.bytes(&before)?,
-                    None => None,
+                match (before, after) {
+                    (Some(before), _) if before.is_dress() => Some(found),
+                    (Some(_), Some(after)) if on_conflict == OnConflict::Merge && !is_as_left => {
+                        let merged = self.merges((after, &found, before))?;
+                        merged.and_then(Result::ok)
+                    }
+                    (Some(before), _) => self.bytes(before)?,
+                    (None, _) => None,
                 }
             };
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use backout_files::said::{said_of_barred, said_of_strangers};
+use backout_files::said::said_of_barred;
 use backout_model::ports::{Examined, Guarantee, OnConflict, State};
 use backout_model::{
     History, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome, TaskId, UndoPlan,
@@ -34,6 +34,9 @@ pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<Planned, Engine
 
 /// Says why what others wrote as well does not merge, as the undo says it.
 const NOT_ALONE: &str = "what the command alone made of it is not known";
+
+/// Says why what is no file does not merge, as the undo says it.
+const NO_TEXT: &str = "what is there now is not a text that could be merged";
 
 /// What preparing a step foresees of each target, or what stopped it.
 type Tried = Result<Vec<TargetOutcome>, String>;
@@ -248,19 +251,13 @@ impl Engine {
             let mut steps = newer.iter().flat_map(|newer| &newer.step.targets);
             (!steps.any(is_it)).then(|| said_of_barred(directory))
         };
-        // What no step takes out of a directory that is to go is there when its turn comes.
-        let filled = |found: &Examined| {
-            let mut strangers = found.strangers.clone();
-            strangers.retain(|path| !is_later(&Target::node(path.clone())));
-            said_of_strangers(&strangers)
-        };
         let planned = work.examined(&examined).into_iter();
         let planned = planned.map(|(target, found)| {
             let lost = found.and_then(|found| lost_with(steps, &target, found));
             let state = match (found, lost) {
                 (_, Some(why)) => TargetState::CannotComeBack { why },
                 (Some(found), None) if later.contains(&found.change) => {
-                    let why = between.remove(target.key()).or_else(|| filled(found));
+                    let why = between.remove(target.key());
                     after_newer(why, options.on_conflict, found)
                 }
                 (Some(found), None) => match (&tried, is_barred(found)) {
@@ -460,6 +457,12 @@ fn after_newer(why: Option<String>, on_conflict: OnConflict, found: &Examined) -
         (Some(why), OnConflict::Merge) if found.shared.is_some() => TargetState::Conflict {
             why: format!("{why}; {NOT_ALONE}"),
         },
+        // What is no text does not merge.
+        (Some(why), OnConflict::Merge) if found.goes && found.target.reach() == Reach::Tree => {
+            TargetState::Conflict {
+                why: format!("{why}; {NO_TEXT}"),
+            }
+        }
         // Whether it merges is seen when its turn comes.
         (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
     }

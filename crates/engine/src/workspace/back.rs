@@ -63,6 +63,9 @@ impl Engine {
         let kept = self.open_kept(&spaces)?;
         let found = self.differences(&spaces, &kept, &files, !back.selection.is_everything())?;
         let chosen = chosen(&back.selection, &found.found);
+        if chosen.is_empty() && !back.selection.is_everything() {
+            return Err(WorkspaceError::Nothing { name: name.clone() }.into());
+        }
         if let Some(path) = held(&back.selection, &chosen) {
             let name = name.clone();
             return Err(WorkspaceError::Held { name, path }.into());
@@ -84,12 +87,9 @@ impl Engine {
             return Err(WorkspaceError::Others { name, operations }.into());
         }
         let summary = summary(&checkpoint, &files, (back, &chosen));
-        if chosen.is_empty() && back.selection.is_everything() {
+        if chosen.is_empty() {
             let stays = [stays(&found.stay), one_file(&found)].concat();
             return Ok(Reply::Finished(Finished::nothing(summary, stays)));
-        }
-        if chosen.is_empty() {
-            return Err(WorkspaceError::Nothing { name: name.clone() }.into());
         }
         let mut finished = self.bring_back(&spaces, &kept, &files, (&summary, &chosen))?;
         finished.notes.extend(stays(&found.stay));

@@ -9,6 +9,7 @@ mod carried;
 mod concurrent;
 mod depot;
 mod forcing;
+mod foreseen;
 mod inside;
 mod inverse;
 mod kept;
