@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::replies_checking::checking;
 use crate::replies_elsewhere::{
-    acting, asking_servers, calling, in_a_sandbox, in_databases, keeping_directories,
+    asking_servers, calling, in_a_sandbox, in_databases, keeping_directories,
 };
 use crate::replies_serving::serving;
 use crate::replies_state::{going_on, in_the_graph};
@@ -207,7 +207,6 @@ fn every_reply_is_as_the_schema_says() {
     asking_servers(&mut judge);
     in_databases(&mut judge);
     calling(&mut judge);
-    acting(&mut judge);
     serving(&mut judge);
     let commands = backout_cli::command();
     for command in commands.get_subcommands() {

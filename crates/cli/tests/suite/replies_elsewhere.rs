@@ -78,7 +78,7 @@ pub(crate) fn keeping_directories(judge: &mut Judge) {
     judge.fails(&world, "rollback --to good", "files-let-go");
 }
 
-pub(crate) fn acting(judge: &mut Judge) {
+fn acting(judge: &mut Judge) {
     let world = World::new();
     let acted = judge.replies(&world, "act --undo true -- echo 7", "acted");
     assert_eq!(acted.pointer("/answer").unwrap(), 7);
@@ -86,6 +86,7 @@ pub(crate) fn acting(judge: &mut Judge) {
 }
 
 pub(crate) fn calling(judge: &mut Judge) {
+    acting(judge);
     let url = answering(40, "{}");
     let rule =
         format!("[[compensation]]\nmatch = 'POST {url}/a'\ninverse = {{ url = '{url}/a' }}\n");
