@@ -40,6 +40,9 @@ def create(name, *, role="user"):
     LIST.write_text(json.dumps({{**users(), str(len(users()) + 1): name}}))
     if name == "broken":
         raise ValueError("the service is away")
+    if name == "pair":
+        create("ann")
+        create("bob")
     if name == "dies":
         os._exit(7)
     return {{"id": str(len(users()))}}
@@ -85,6 +88,13 @@ def test_another_process_takes_a_call_back_and_does_it_again(client: Backout, sc
         assert users(script) == []
         client.redo(everywhere=True)
         assert users(script) == ["ann"]
+
+
+def test_one_that_calls_another_is_an_operation_of_its_own(client: Backout, script: Path) -> None:
+    called = call(script, "pair")
+    assert called.returncode == 0, called.stderr
+    assert len(client.log()) == 3
+    client.undo(everywhere=True)
 
 
 def test_a_task_takes_calls_back_with_its_files(client: Backout, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,10 +145,14 @@ def test_what_nobody_can_look_for_is_in_doubt(
 def test_what_no_later_process_could_call_is_refused_at_once(client: Backout) -> None:
     def local() -> None: ...
 
-    for undo in (local, lambda answer: None, print):
+    for undo in (local, lambda answer: None, print, Path.exists):
         with pytest.raises(TypeError, match="no later process"):
             client.reversible(undo=undo)
     with pytest.raises(TypeError):
         client.reversible(undo=users)(users)(Path())  # not JSON
+    with pytest.raises(TypeError, match="does not come back"):
+        client.reversible(undo=users)(users)(("a", "b"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        client.reversible(undo=users)(users)()  # type: ignore[call-arg]
     with pytest.raises(BackoutError):
         client.undo(everywhere=True)

@@ -9,12 +9,14 @@ use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backout_drivers::handler::{CompensationHandler, Found, Handled, HandlerError};
-use backout_gates::{Asked, ask_program};
+use backout_gates::{Asked, Limits, ask_program};
 use backout_model::any_path;
+use backout_model::compensation::text_of;
+use backout_model::ports::Progress;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -23,8 +25,8 @@ use crate::env_vars;
 /// The handler's name. Recipes bear it.
 pub(crate) const NAME: &str = "program";
 
-/// A longer answer is on standard input only: the system limits variables.
-const VARIABLE_BYTES_MAX: usize = 64 * 1024;
+/// How long an answer may be, as text: the system limits variables, and what takes the effect back must get all of it.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// What a recipe says of an effect.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,18 +55,31 @@ impl Deed {
         Ok(Handled::new(NAME, serde_json::to_value(self)?).named(name))
     }
 
+    /// Says that its directory is gone.
+    fn hindrance(&self) -> Option<String> {
+        let is_gone = !self.directory.is_dir();
+        is_gone.then(|| {
+            let directory = self.directory.display();
+            format!("its programs run in `{directory}`, and that is no directory now")
+        })
+    }
+
     /// Runs one of its programs.
-    fn run(&self, words: &[String], key: &str, answer: Option<&Value>) -> Result<Asked, String> {
-        let told = json!({ "key": key, "about": self.about, "answer": answer });
-        let answer = match answer {
-            None => String::new(),
-            Some(Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-        };
-        let mut variables = vec![(env_vars::KEY, OsStr::new(key))];
-        if answer.len() <= VARIABLE_BYTES_MAX {
-            variables.push((env_vars::ANSWER, OsStr::new(&answer)));
+    fn run(
+        &self,
+        words: &[String],
+        (key, answer): (&str, Option<&Value>),
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Asked, String> {
+        if let Some(why) = self.hindrance() {
+            return Err(why);
         }
+        let told = json!({ "key": key, "about": self.about, "answer": answer });
+        let answer = answer.map(text_of).unwrap_or_default();
+        let variables = [
+            (env_vars::KEY, OsStr::new(key)),
+            (env_vars::ANSWER, OsStr::new(&answer)),
+        ];
         let words = words.iter().map(OsString::from).collect();
         let time_max = Duration::from_millis(self.time_ms_max);
         ask_program(
@@ -72,7 +87,10 @@ impl Deed {
             &self.directory,
             &variables,
             &told.to_string(),
-            time_max,
+            Limits {
+                time_max,
+                is_stopped,
+            },
         )
     }
 
@@ -81,14 +99,20 @@ impl Deed {
         let Some(look) = &self.look else {
             return Found::Unknown;
         };
-        match self.run(look, key, None) {
+        if let Some(process) = at_work(key) {
+            return Found::Failed(format!(
+                "a program of it is still at work: process {process}"
+            ));
+        }
+        match self.run(look, (key, None), &|| false) {
             Ok(Asked {
                 code: Some(0),
                 printed,
                 ..
             }) => Found::There(answer_of(&printed)),
             Ok(Asked { code: Some(1), .. }) => Found::NotThere,
-            Ok(_) | Err(_) => Found::Unknown,
+            Ok(Asked { said, .. }) => Found::Failed(format!("its look cannot tell: {said}")),
+            Err(why) => Found::Failed(why),
         }
     }
 }
@@ -100,9 +124,23 @@ pub(crate) struct Programs {
     is_callers: AtomicBool,
     /// What the last effect that was made here gave.
     answer: Mutex<Option<Value>>,
+    /// Who hears that somebody wants to stop.
+    heard: Option<Arc<dyn Progress>>,
 }
 
 impl Programs {
+    /// Stops its programs when somebody wants to stop.
+    pub(crate) fn heeding(heard: Arc<dyn Progress>) -> Self {
+        Self {
+            heard: Some(heard),
+            ..Self::default()
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.heard.as_ref().is_some_and(|heard| heard.is_stopped())
+    }
+
     /// Lets whoever asks make the next effect.
     pub(crate) fn let_the_caller_act(&self) {
         self.is_callers.store(true, Ordering::Relaxed);
@@ -122,7 +160,8 @@ impl Programs {
             let why = "only the program that did it can do it again";
             return Err(HandlerError::Nothing(why.to_owned()));
         };
-        let asked = deed.run(act, key, None).map_err(HandlerError::Nothing)?;
+        let asked = deed.run(act, (key, None), &|| self.is_stopped());
+        let asked = asked.map_err(HandlerError::Nothing)?;
         if asked.code == Some(0) {
             return Ok(answer_of(&asked.printed));
         }
@@ -137,6 +176,11 @@ impl CompensationHandler for Programs {
 
     fn act(&self, arguments: &Value, key: &str) -> Result<Value, HandlerError> {
         let answer = self.made(&read(arguments)?, key)?;
+        if text_of(&answer).len() > ANSWER_BYTES_MAX {
+            let why =
+                "its answer is longer than 64 KiB, and could not be given to what takes it back";
+            return Err(HandlerError::Unknown(why.to_owned()));
+        }
         let mut heard = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         *heard = Some(answer.clone());
         Ok(answer)
@@ -144,7 +188,10 @@ impl CompensationHandler for Programs {
 
     fn compensate(&self, arguments: &Value, answer: &Value, key: &str) -> Result<(), HandlerError> {
         let deed = read(arguments)?;
-        let asked = deed.run(&deed.undo, key, Some(answer));
+        // Who stopped the effect wants it back.
+        let is_stop_known = self.is_stopped();
+        let is_stopped = || !is_stop_known && self.is_stopped();
+        let asked = deed.run(&deed.undo, (key, Some(answer)), &is_stopped);
         let asked = asked.map_err(HandlerError::Nothing)?;
         if asked.code == Some(0) || deed.find(key) == Found::NotThere {
             return Ok(());
@@ -152,9 +199,29 @@ impl CompensationHandler for Programs {
         Err(HandlerError::Unknown(asked.said))
     }
 
-    fn find(&self, arguments: &Value, key: &str) -> Found {
-        read(arguments).map_or(Found::Unknown, |deed| deed.find(key))
+    fn hindrance(&self, arguments: &Value) -> Option<String> {
+        read(arguments).ok()?.hindrance()
     }
+
+    fn find(&self, arguments: &Value, key: &str) -> Found {
+        read(arguments).map_or_else(
+            |error| Found::Failed(error.to_string()),
+            |deed| deed.find(key),
+        )
+    }
+}
+
+/// Finds a program of an effect that nobody waits for any more: who started it was killed.
+fn at_work(key: &str) -> Option<u32> {
+    let wanted = format!("{}={key}", env_vars::KEY);
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.find(|number: &u32| {
+        let environment = std::fs::read(format!("/proc/{number}/environ"));
+        let environment = environment.unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|it| it == wanted.as_bytes())
+    })
 }
 
 fn read(arguments: &Value) -> Result<Deed, HandlerError> {

@@ -90,7 +90,7 @@ impl Session {
             within: None,
             forebears: Vec::new(),
             confined_to: Vec::new(),
-            programs: Arc::default(),
+            programs: Arc::new(Programs::heeding(Arc::clone(&bar) as _)),
             asked,
             bar,
         }

@@ -37,7 +37,7 @@ pub use hooks::OnHookFailure;
 pub use notify::Keeper;
 pub use paths::Paths;
 pub use probe::WaveProbe;
-pub use program::{Asked, ask_program};
+pub use program::{Asked, Limits, ask_program};
 pub use rules::Mistake;
 pub use rules::schema::schema;
 pub use told::{CheckedFile, Holds, STARTER};

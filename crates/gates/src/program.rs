@@ -112,7 +112,7 @@ pub(crate) fn run_with(
         Ok(more) => more,
         Err(error) => return End::not_begun(error.to_string()),
     };
-    match carry_out(program, variables, input, rest, [sink, more]) {
+    match carry_out(program, variables, input, rest, ([sink, more], &|| false)) {
         Ok((ended, is_timed_out)) => End::of(ended, is_timed_out, program, words.take()),
         Err(how) => End::not_begun(how),
     }
@@ -129,24 +129,54 @@ pub struct Asked {
     pub said: String,
 }
 
+/// How far a program that was asked for something may go.
+pub struct Limits<'l> {
+    /// How long it may take.
+    pub time_max: Duration,
+    /// Whether somebody wants to stop.
+    pub is_stopped: &'l dyn Fn() -> bool,
+}
+
+impl std::fmt::Debug for Limits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limits")
+            .field("time_max", &self.time_max)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Runs a program of the user's own for what it prints, and ends what it left running. The error says why it did not begin.
 pub fn ask_program(
     words: Vec<OsString>,
     directory: &Path,
     variables: &[(&str, &OsStr)],
     input: &str,
-    time_max: Duration,
+    limits: Limits<'_>,
 ) -> Result<Asked, String> {
     let program = Program {
         words,
         directory: directory.to_owned(),
-        time_max,
+        time_max: limits.time_max,
         output_max: ASKED_BYTES_MAX,
     };
     let listening = || listen(program.output_max).map_err(|error| error.to_string());
     let ((sink, printed), (side, said)) = (listening()?, listening()?);
-    let (ended, is_timed_out) = carry_out(&program, variables, input, Rest::Ends, [sink, side])?;
+    let carried = carry_out(
+        &program,
+        variables,
+        input,
+        Rest::Ends,
+        ([sink, side], limits.is_stopped),
+    );
+    let (ended, is_timed_out) = carried?;
     let said = said.take();
+    if is_timed_out && (limits.is_stopped)() {
+        return Ok(Asked {
+            code: None,
+            printed: printed.take(),
+            said: format!("`{}` was stopped", program.line()),
+        });
+    }
     let end = End::of(ended, is_timed_out, &program, said.clone());
     Ok(Asked {
         code: match ended {
@@ -158,13 +188,13 @@ pub fn ask_program(
     })
 }
 
-/// Starts a program, waits for it, and ends what is not to stay. Gives how it ended, and whether its time was up.
+/// Starts a program, waits for it, and ends what is not to stay. Gives how it ended, and whether its time was up or somebody stopped it.
 fn carry_out(
     program: &Program,
     variables: &[(&str, &OsStr)],
     input: &str,
     rest: Rest,
-    [out, side]: [OwnedFd; 2],
+    ([out, side], is_stopped): ([OwnedFd; 2], &dyn Fn() -> bool),
 ) -> Result<(Ended, bool), String> {
     let Some((name, arguments)) = program.words.split_first() else {
         return Err("it has no name".to_owned());
@@ -193,7 +223,7 @@ fn carry_out(
         // Who does not read it must not keep us waiting.
         thread::spawn(move || std::io::Write::write_all(&mut to, input.as_bytes()));
     }
-    let is_over = until_over(group, Instant::now() + program.time_max);
+    let is_over = until_over(group, Instant::now() + program.time_max, is_stopped);
     // As long as nobody has asked how it ended, its number is its own.
     if !is_over || rest == Rest::Ends {
         if let Some(group) = group {
@@ -206,7 +236,7 @@ fn carry_out(
 }
 
 /// Waits until a process has ended, without taking its end away. Tells whether it did in time.
-fn until_over(process: Option<Pid>, deadline: Instant) -> bool {
+fn until_over(process: Option<Pid>, deadline: Instant, is_stopped: &dyn Fn() -> bool) -> bool {
     let Some(process) = process else {
         return false;
     };
@@ -214,7 +244,7 @@ fn until_over(process: Option<Pid>, deadline: Instant) -> bool {
     loop {
         match waitid(WaitId::Pid(process), how) {
             Ok(Some(_)) | Err(_) => return true,
-            Ok(None) if Instant::now() >= deadline => return false,
+            Ok(None) if Instant::now() >= deadline || is_stopped() => return false,
             Ok(None) => thread::sleep(LOOK),
         }
     }

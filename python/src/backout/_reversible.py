@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import subprocess
 import sys
@@ -61,7 +62,12 @@ class Reversible(Generic[P, T]):
         return Reversible(replace(self._how, client=client), self._function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        about = json.dumps({"args": args, "kwargs": kwargs})
+        # Who could not be called must not be in doubt.
+        inspect.signature(self._function).bind(*args, **kwargs)
+        told = {"args": list(args), "kwargs": kwargs}
+        about = json.dumps(told)
+        if json.loads(about) != told:
+            raise TypeError("an argument does not come back from JSON as it was, so undo would be called with another one")
         with subprocess.Popen(
             self._how.client._argv(Call(self._words(about, args, kwargs), Reply)),
             cwd=self._how.client.directory,
@@ -113,7 +119,7 @@ def place_of(function: Callable[..., Any]) -> dict[str, str]:
     name = getattr(function, "__qualname__", "")
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     file = getattr(module, "__file__", None)
-    if not name or "<" in name or module is None or file is None:
+    if not name or "<" in name or "." in name or module is None or file is None:
         raise TypeError(f"{function!r} is no function of a module: no later process could find it")
     spec = getattr(module, "__spec__", None)
     known = spec.name if spec is not None else module.__name__

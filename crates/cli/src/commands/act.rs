@@ -17,7 +17,8 @@ use crate::show;
 /// Do something that Backout cannot see, with the program that takes it back.
 ///
 /// For what lies outside of files, rows and calls: a user account, a DNS record by its own tool, a job in a queue. The programs and what they are told are kept
-/// before PROGRAM starts; `backout undo` runs the one that takes it back. What PROGRAM prints is its answer, and is kept for that.
+/// before PROGRAM starts; `backout undo` runs the one that takes it back, in the directory that you are in now. What PROGRAM prints is its answer, and is kept
+/// for that: at most 64 KiB. What a program leaves running is ended.
 ///
 /// A program given to `--undo`, `--look` or `--again` is a line for `sh`, or a JSON list of words. It finds the answer in `$BACKOUT_ANSWER`, a name that is the same
 /// each time this one effect is meant in `$BACKOUT_KEY`, and both with `--about` as JSON on its standard input. It may run twice, and twice must be as once.
@@ -29,8 +30,9 @@ pub(crate) struct ActArgs {
     #[arg(long, value_name = "PROGRAM")]
     undo: String,
 
-    /// What tells whether it is there: it ends with 0 if so and prints the answer, with 1 if not, with anything else if it cannot tell. Without it
-    /// nobody looks: what is recorded is believed, and an effect whose end nobody saw is in doubt.
+    /// What tells whether it is there: it ends with 0 if so and prints the answer, with 1 if not, with anything else if it cannot tell. What is there
+    /// already is not made, and what does not print the answer any more was changed by somebody. Without it nobody looks: what is recorded is
+    /// believed, and an effect whose end nobody saw is in doubt.
     #[arg(long, value_name = "PROGRAM")]
     look: Option<String>,
 
@@ -78,6 +80,11 @@ pub(crate) fn cmd_act(session: &mut Session, args: &ActArgs) -> Result<(), Failu
     };
     let name = args.name.clone();
     let name = name.unwrap_or_else(|| act.iter().flatten().cloned().collect::<Vec<_>>().join(" "));
+    if name.trim().is_empty() {
+        return Err(Report::usage("its name is empty")
+            .next("give it like `--name 'add ann'`")
+            .into());
+    }
     let about = args.about.as_deref().map(serde_json::from_str::<Value>);
     let about = about.transpose().map_err(|error| {
         Report::usage(format!(

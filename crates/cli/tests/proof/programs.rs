@@ -130,8 +130,8 @@ fn a_program_that_fails_leaves_nothing_or_a_doubt() {
 
 #[test]
 fn an_undo_that_fails_or_does_not_help_is_not_called_done() {
-    let world = with_users();
     let act = |undo: &str| {
+        let world = with_users();
         let more = [
             "act",
             "--undo",
@@ -144,8 +144,9 @@ fn an_undo_that_fails_or_does_not_help_is_not_called_done() {
         ];
         let words = [&more[..], &["sh", "-c", ADD]].concat();
         world.ok(&words);
+        world
     };
-    act("echo the server is away >&2; exit 1");
+    let world = act("echo the server is away >&2; exit 1");
     let failed = world.run(&["undo", "--everywhere"]);
     assert_eq!(failed.status.code(), Some(1));
     assert!(
@@ -153,7 +154,7 @@ fn an_undo_that_fails_or_does_not_help_is_not_called_done() {
         "{}",
         said(&failed)
     );
-    act("true");
+    let world = act("true");
     let failed = world.run(&["undo", "--everywhere"]);
     assert_eq!(failed.status.code(), Some(1));
     assert!(
@@ -162,7 +163,7 @@ fn an_undo_that_fails_or_does_not_help_is_not_called_done() {
         said(&failed)
     );
     assert_eq!(world.read("users"), "eve\nann\n");
-    act("sleep 600");
+    let world = act("sleep 600");
     let failed = world.run(&["undo", "--everywhere"]);
     assert!(
         said(&failed).contains("took longer than 1s"),
@@ -280,4 +281,211 @@ fn what_cannot_be_kept_or_run_is_refused_before_anything_happens() {
     let why = "what its programs did outside would not be watched";
     assert!(said(&inside).contains(why), "{}", said(&inside));
     assert!(!world.path("made").exists());
+}
+
+#[test]
+fn what_is_there_already_is_nobodys_to_take_back() {
+    let world = with_users();
+    world.file("users", "eve\nann\n");
+    for program in [ADD, "echo ann exists >&2; exit 9", "./missing"] {
+        let refused = add(&world, &["--look", LOOK], program);
+        let why =
+            "what it would make is there already: an undo would take away what somebody else made";
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(said(&refused).contains(why), "{}", said(&refused));
+        assert_eq!(world.read("users"), "eve\nann\n");
+    }
+    // Nor is it a redo's.
+    let world = with_users();
+    add(&world, &["--look", LOOK], ADD);
+    world.ok(&["undo", "--everywhere"]);
+    world.file("users", "ann\n");
+    let plan = world.run(&["redo", "--everywhere", "-n"]);
+    let redone = world.run(&["redo", "--everywhere"]);
+    assert_eq!(
+        plan.status.code(),
+        redone.status.code(),
+        "{}{}",
+        said(&plan),
+        said(&redone)
+    );
+    assert!(
+        said(&redone).contains("is there already"),
+        "{}",
+        said(&redone)
+    );
+    world.run(&["undo", "--everywhere"]);
+    assert_eq!(world.read("users"), "ann\n");
+}
+
+#[test]
+fn what_somebody_made_of_it_is_not_taken_along_by_any_force() {
+    let world = World::new();
+    let look = "cat x 2> /dev/null";
+    let act = [
+        "act",
+        "--undo",
+        "rm x",
+        "--look",
+        look,
+        "--",
+        "sh",
+        "-c",
+        "echo 1 > x; echo 1",
+    ];
+    world.ok(&act);
+    world.file("x", "2\n");
+    let plan = world.run(&["undo", "--everywhere", "-n"]);
+    assert_eq!(plan.status.code(), Some(1), "{}", said(&plan));
+    for undo in [
+        &["undo", "--everywhere"][..],
+        &["undo", "--everywhere", "--force"],
+    ] {
+        let refused = world.run(undo);
+        assert_eq!(refused.status.code(), Some(1));
+        let why =
+            "somebody changed it since, and nobody could bring that back: take it back by hand";
+        assert!(said(&refused).contains(why), "{}", said(&refused));
+        assert_eq!(world.read("x"), "2\n");
+    }
+    world.file("x", "1\n");
+    world.ok(&["undo", "--everywhere"]);
+    assert!(!world.path("x").exists());
+}
+
+#[test]
+fn a_doubt_has_a_way_out_in_both_directions() {
+    let in_doubt = || {
+        let world = World::new();
+        world.run(&[
+            "act",
+            "--undo",
+            "rm made",
+            "--",
+            "sh",
+            "-c",
+            "touch made; exit 7",
+        ]);
+        assert_eq!(newest(&world), "in-doubt");
+        let id = world.json(&["log"])["operations"][0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        (world, id)
+    };
+    let (world, id) = in_doubt();
+    let refused = world.run(&["recover", "--rollback", &id]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(world.path("made").exists());
+    world.ok(&["recover", "--rollback", &id, "--force"]);
+    assert!(!world.path("made").exists());
+    let (world, id) = in_doubt();
+    world.ok(&["recover", "--keep", &id]);
+    assert!(world.path("made").exists());
+    world.ok(&["undo", "--everywhere", "-n"]);
+    world.ok(&["undo", "--everywhere"]);
+    assert!(!world.path("made").exists());
+}
+
+#[test]
+fn a_program_that_outlives_a_killed_backout_is_waited_for() {
+    let world = World::new();
+    let program = "while ! test -e go; do sleep 0.01; done; touch made; echo made";
+    let look = "test -e made && echo made";
+    let act = [
+        "act", "--undo", "rm made", "--look", look, "--", "sh", "-c", program,
+    ];
+    let mut child = world.spawn(&act);
+    while world.operations().is_empty() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let early = world.run(&["recover"]);
+    assert!(
+        said(&early).contains("a program of it is still at work: process"),
+        "{}",
+        said(&early)
+    );
+    world.file("go", "");
+    while !world.path("made").exists() {
+        std::thread::yield_now();
+    }
+    while said(&world.run(&["recover"])).contains("still at work") {}
+    assert!(!world.path("made").exists());
+    world.check_store();
+}
+
+#[test]
+fn an_interrupt_ends_the_program_and_leaves_nothing_of_it() {
+    let world = World::new();
+    let program = "touch made; sleep 600; echo made";
+    let look = "test -e made && echo made";
+    let act = [
+        "act", "--undo", "rm made", "--look", look, "--", "sh", "-c", program,
+    ];
+    let child = world.spawn(&act);
+    while !world.path("made").exists() {
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("was stopped"), "{}", said(&output));
+    assert!(!world.path("made").exists());
+}
+
+#[test]
+fn a_look_that_cannot_tell_and_a_directory_that_is_gone_are_said() {
+    let world = World::new();
+    let act = |look: &str| {
+        world.run(&[
+            "act", "--undo", "rm made", "--look", look, "--", "touch", "made",
+        ])
+    };
+    let refused = act("exit 3");
+    assert!(
+        said(&refused).contains("its look cannot tell: `sh` ended with 3"),
+        "{}",
+        said(&refused)
+    );
+    assert!(!world.path("made").exists());
+    let denied = act("exit 1");
+    let why = "it ended well, and a look does not find what it made";
+    assert!(said(&denied).contains(why), "{}", said(&denied));
+    let world = World::new();
+    std::fs::create_dir(world.path("d")).unwrap();
+    let mut acting = world.command(&["act", "--undo", "rm made", "--", "touch", "made"]);
+    assert!(
+        acting
+            .current_dir(world.path("d"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    std::fs::rename(world.path("d"), world.path("e")).unwrap();
+    let why = "its programs run in `d`, and that is no directory now";
+    for undo in [
+        &["undo", "--everywhere", "-n"][..],
+        &["undo", "--everywhere"],
+    ] {
+        let refused = world.run(undo);
+        assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+        assert!(said(&refused).contains(why), "{}", said(&refused));
+    }
+    let long = world.run(&[
+        "act",
+        "--undo",
+        "true",
+        "--",
+        "head",
+        "-c",
+        "70000",
+        "/dev/zero",
+    ]);
+    let why = "its answer is longer than 64 KiB, and could not be given to what takes it back";
+    assert!(said(&long).contains(why), "{}", said(&long));
+    let nameless = world.run(&["act", "--undo", "true", "--name", " ", "--", "true"]);
+    assert!(said(&nameless).contains("its name is empty\n  next: give it like `--name 'add ann'`"));
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use backout_model::ports::{
-    Applied, Driver, DriverError, Durability, Examined, How, Outline, Prepared, PreparedUndo,
-    Request, Scope, State,
+    Applied, Driver, DriverError, Durability, Examined, How, OnConflict, Outline, Prepared,
+    PreparedUndo, Request, Scope, State,
 };
 use backout_model::{
-    Armed, Completion, DriverName, Effect, JsonText, Key, OperationId, OperationKind, OutcomeKind,
-    Reach, Strategy, Target, TargetOutcome,
+    Armed, Completion, Digest, DriverName, Effect, JsonText, Key, OperationId, OperationKind,
+    OutcomeKind, Reach, Strategy, Target, TargetOutcome,
 };
 use serde_json::Value;
 
@@ -21,24 +21,56 @@ use super::{CompensationHandler, Found, Handled, HandlerError};
 pub struct HandlerDriver(pub Arc<dyn CompensationHandler>);
 
 impl HandlerDriver {
-    fn target(&self, id: Option<OperationId>) -> Result<Target, DriverError> {
-        let id = id.map(|id| id.to_string());
-        let names: Vec<&str> = id.iter().map(String::as_str).collect();
-        let key = Key::in_space(&format!("handler:{}", self.0.name()), &names)?;
+    fn target(&self, name: &str) -> Result<Target, DriverError> {
+        let key = Key::in_space(&format!("handler:{}", self.0.name()), &[name])?;
         Ok(Target::new(key, Reach::Node))
     }
 
     /// Looks where an effect stands; what it gave, if that is known by now.
-    fn state(&self, made: &HandledRecipe, answer: Option<Value>) -> (State, Option<Value>) {
+    fn state(
+        &self,
+        made: &HandledRecipe,
+        answer: Option<Value>,
+        is_unfinished: bool,
+    ) -> (State, Option<Value>) {
+        let other = |why: &str| State::Other {
+            why: why.to_owned(),
+        };
         match (self.0.find(&made.arguments, &made.key()), answer) {
-            (Found::There(_) | Found::Unknown, Some(answer)) => (State::After, Some(answer)),
-            (Found::There(found), None) => (State::After, Some(found)),
             (Found::NotThere, answer) => (State::Before, answer),
-            (Found::Unknown, None) => {
-                let why = "it is not known whether it happened".to_owned();
-                (State::Other { why }, None)
+            (Found::There(found), Some(answer)) if is_another(&found, &answer) => {
+                (other(CHANGED), Some(answer))
             }
+            (Found::There(found), None) => (State::After, Some(found)),
+            (Found::There(_) | Found::Unknown, Some(answer)) => (State::After, Some(answer)),
+            // Somebody decided that it happened.
+            (Found::Unknown, None) if !is_unfinished => (State::After, None),
+            (Found::Unknown, None) => (other("it is not known whether it happened"), None),
+            (Found::Failed(why), answer) => (State::Other { why }, answer),
         }
+    }
+
+    /// Makes sure that an effect is there, if the handler can tell.
+    fn seen(&self, made: &HandledRecipe, answer: Value) -> Result<Value, HandlerError> {
+        let why = match self.0.find(&made.arguments, &made.key()) {
+            Found::There(_) | Found::Unknown => return Ok(answer),
+            Found::NotThere => "it ended well, and a look does not find what it made".to_owned(),
+            Found::Failed(why) => why,
+        };
+        Err(HandlerError::Unknown(why))
+    }
+
+    /// Makes sure before anything happens that what is made will be this operation's, and can be answered.
+    fn ready(&self, made: &HandledRecipe) -> Result<(), HandlerError> {
+        let why = match (
+            self.0.hindrance(&made.arguments),
+            self.0.find(&made.arguments, &made.key()),
+        ) {
+            (Some(why), _) | (None, Found::Failed(why)) => why,
+            (None, Found::There(_)) => THERE_ALREADY.to_owned(),
+            (None, Found::NotThere | Found::Unknown) => return Ok(()),
+        };
+        Err(HandlerError::Nothing(why))
     }
 
     /// Takes back at once what may have happened although it failed, if the handler can tell. Gives the error to return.
@@ -49,7 +81,7 @@ impl HandlerDriver {
         let (arguments, key) = (&made.arguments, made.key());
         let is_gone = match self.0.find(arguments, &key) {
             Found::NotThere => true,
-            Found::Unknown => false,
+            Found::Unknown | Found::Failed(_) => false,
             Found::There(answer) => {
                 self.0.compensate(arguments, &answer, &key).is_ok()
                     && self.0.find(arguments, &key) == Found::NotThere
@@ -64,12 +96,25 @@ impl HandlerDriver {
 
     /// Makes sure that an effect that was answered is not there any more, if the handler can tell.
     fn look_again(&self, answered: &HandledRecipe) -> Result<(), DriverError> {
-        match self.0.find(&answered.arguments, &answered.key()) {
-            Found::There(_) => {
-                let why = "it was answered, and is still there".to_owned();
-                Err(DriverError::new(HandlerError::Unknown(why)))
-            }
-            Found::NotThere | Found::Unknown => Ok(()),
+        let why = match self.0.find(&answered.arguments, &answered.key()) {
+            Found::There(_) => "it was answered, and is still there".to_owned(),
+            Found::Failed(why) => why,
+            Found::NotThere | Found::Unknown => return Ok(()),
+        };
+        Err(DriverError::new(HandlerError::Unknown(why)))
+    }
+
+    /// Says what becomes of an effect that is to be made again.
+    fn redone(&self, answer: &HandledRecipe, how: How<'_>) -> OutcomeKind {
+        if how.is_unfinished {
+            return taken_back(self.state_of_answer(answer, false), how);
+        }
+        match self.0.find(&answer.arguments, &answer.key()) {
+            Found::NotThere | Found::Unknown => OutcomeKind::Compensated,
+            Found::There(_) => OutcomeKind::Left {
+                why: THERE_ALREADY.to_owned(),
+            },
+            Found::Failed(why) => taken_back(State::Other { why }, how),
         }
     }
 
@@ -79,7 +124,34 @@ impl HandlerDriver {
             (Found::NotThere, _) | (Found::Unknown, true) => State::After,
             // It does no harm to answer it again.
             (Found::There(_), _) | (Found::Unknown, false) => State::Before,
+            (Found::Failed(why), _) => State::Other { why },
         }
+    }
+}
+
+/// Why nobody may make what is there.
+const THERE_ALREADY: &str =
+    "what it would make is there already: an undo would take away what somebody else made";
+
+/// Why an effect is not answered.
+const CHANGED: &str =
+    "somebody changed it since, and nobody could bring that back: take it back by hand";
+
+/// Tells whether what a look found is not what was recorded.
+fn is_another(found: &Value, recorded: &Value) -> bool {
+    let says_nothing = |value: &Value| value.is_null() || value == "";
+    found != recorded && !says_nothing(found) && !says_nothing(recorded)
+}
+
+/// Says what becomes of an effect that stands so.
+fn taken_back(state: State, how: How<'_>) -> OutcomeKind {
+    match state {
+        State::Before => OutcomeKind::AlreadyGone,
+        State::After => OutcomeKind::Compensated,
+        // What somebody made of it could not be brought back, so no force takes it along.
+        State::Other { why } if why == CHANGED => OutcomeKind::Failed { why },
+        State::Other { .. } if how.on_conflict == OnConflict::Force => OutcomeKind::Compensated,
+        State::Other { why } => OutcomeKind::InDoubt { why },
     }
 }
 
@@ -97,8 +169,11 @@ impl Driver for HandlerDriver {
         true
     }
 
-    fn scope(&self, _request: &dyn Request) -> Result<Scope, DriverError> {
-        let mut scope = Scope::of(vec![self.target(None)?], OperationKind::ApiCall);
+    fn scope(&self, request: &dyn Request) -> Result<Scope, DriverError> {
+        // Two that are told the same wait for each other.
+        let asked = Digest::of(request.as_text()?.as_str().as_bytes()).to_string();
+        let target = self.target(&asked)?;
+        let mut scope = Scope::of(vec![target], OperationKind::ApiCall);
         scope.traits.needs_semantic_undo = true;
         Ok(scope)
     }
@@ -116,18 +191,22 @@ impl Driver for HandlerDriver {
         let request: &Handled = request.as_a()?;
         let made = HandledRecipe {
             id,
-            target: self.target(Some(id))?,
+            target: self.target(&id.to_string())?,
             arguments: request.arguments.clone(),
             is_answer: false,
             answer: None,
+            is_idle: false,
         };
+        self.ready(&made).map_err(DriverError::new)?;
         made.prepared(self.name())
     }
 
     fn apply(&self, armed: Armed) -> Result<Applied, DriverError> {
         let (_, _, staged) = armed.into_parts();
         let it: HandledRecipe = staged.take()?;
-        let answer = if it.is_answer {
+        let answer = if it.is_idle {
+            Value::Bool(it.is_answer)
+        } else if it.is_answer {
             let answer = it.answer.clone().unwrap_or_default();
             let answered = self.0.compensate(&it.arguments, &answer, &it.key());
             answered.map_err(DriverError::new)?;
@@ -135,6 +214,7 @@ impl Driver for HandlerDriver {
             Value::Bool(true)
         } else {
             let acted = self.0.act(&it.arguments, &it.key());
+            let acted = acted.and_then(|answer| self.seen(&it, answer));
             acted.map_err(|error| DriverError::new(self.put_back(&it, error)))?
         };
         Ok(Applied {
@@ -152,44 +232,43 @@ impl Driver for HandlerDriver {
     ) -> Result<PreparedUndo, DriverError> {
         let it: HandledRecipe = effect.recipe.read(VERSION)?;
         let target = it.target.clone();
-        let (state, back) = if it.is_answer {
+        let hindrance = self.0.hindrance(&it.arguments);
+        let (kind, mut back) = if it.is_answer {
             // A redo is a new effect.
-            let state = if how.is_unfinished {
-                self.state_of_answer(&it, false)
-            } else {
-                State::After
-            };
+            let kind = self.redone(&it, how);
             let (is_answer, answer) = (false, None);
-            (
-                state,
-                HandledRecipe {
-                    id,
-                    is_answer,
-                    answer,
-                    ..it
-                },
-            )
+            let again = HandledRecipe {
+                id,
+                is_answer,
+                answer,
+                ..it
+            };
+            (kind, again)
         } else {
-            let (state, answer) = self.state(&it, answer_in(effect.completion.as_ref()));
+            let answer = answer_in(effect.completion.as_ref());
+            let (state, answer) = self.state(&it, answer, how.is_unfinished);
             let is_answer = true;
-            (
-                state,
-                HandledRecipe {
-                    is_answer,
-                    answer,
-                    ..it
-                },
-            )
+            let answered = HandledRecipe {
+                is_answer,
+                answer,
+                ..it
+            };
+            (taken_back(state, how), answered)
         };
-        let kind = match state {
-            State::Before => OutcomeKind::AlreadyGone,
-            State::After => OutcomeKind::Compensated,
-            State::Other { why } => OutcomeKind::InDoubt { why },
+        let kind = match hindrance {
+            Some(why) if kind == OutcomeKind::Compensated => OutcomeKind::Failed { why },
+            _ => kind,
         };
+        back.is_idle = kind != OutcomeKind::Compensated;
+        let is_idle = back.is_idle;
         let mut prepared = back.prepared(self.name())?;
-        prepared.is_noop = kind != OutcomeKind::Compensated;
+        prepared.is_noop = is_idle;
         let outcomes = vec![TargetOutcome::new(target, kind)];
         Ok(PreparedUndo { prepared, outcomes })
+    }
+
+    fn foresees_by_trying(&self) -> bool {
+        true
     }
 
     fn answered_by(&self, effect: &Effect) -> Result<Option<String>, DriverError> {
@@ -199,7 +278,7 @@ impl Driver for HandlerDriver {
 
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
         let it: HandledRecipe = effect.recipe.read(VERSION)?;
-        Ok(Outline::of(vec![it.target]))
+        Ok(Outline::of(vec![it.target]).compensating())
     }
 
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
@@ -208,7 +287,7 @@ impl Driver for HandlerDriver {
         let state = if it.is_answer {
             self.state_of_answer(&it, answer.is_some())
         } else {
-            self.state(&it, answer).0
+            self.state(&it, answer, true).0
         };
         Ok(vec![Examined::new(0, it.target, state)])
     }

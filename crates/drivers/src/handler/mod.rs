@@ -25,8 +25,10 @@ pub enum Found {
     There(Value),
     /// Nothing of the effect is in the world.
     NotThere,
-    /// Nobody can tell.
+    /// Nobody looks: what is recorded is believed.
     Unknown,
+    /// It was looked for, and the look cannot tell: why.
+    Failed(String),
 }
 
 /// Says why a handler did not do what it was asked.
@@ -64,7 +66,13 @@ pub trait CompensationHandler: fmt::Debug + Send + Sync {
     /// Answers it. Twice is once: it may be asked again after a crash.
     fn compensate(&self, arguments: &Value, answer: &Value, key: &str) -> Result<(), HandlerError>;
 
-    /// Looks for the effect. Changes nothing.
+    /// Says what keeps the effect from being made or answered now, if that can be seen beforehand.
+    fn hindrance(&self, _arguments: &Value) -> Option<String> {
+        None
+    }
+
+    /// Looks for the effect. Changes nothing. An answer that is not the recorded one is somebody's change; null and an empty text
+    /// are none.
     fn find(&self, _arguments: &Value, _key: &str) -> Found {
         Found::Unknown
     }

@@ -19,6 +19,9 @@ pub(super) struct HandledRecipe {
     pub(super) is_answer: bool,
     /// What the effect gave, if it is known.
     pub(super) answer: Option<Value>,
+    /// Whether there is nothing to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_idle: bool,
 }
 
 impl Staged for HandledRecipe {}
