@@ -76,7 +76,7 @@ pub(super) fn plan(session: &mut Session, plan: &WorkspacePlan, now: Timestamp) 
         let number = counted(plan.elsewhere, "operation");
         session
             .ui
-            .note(&format!("{number} since then wrote elsewhere and stay"));
+            .note(&format!("{number} since then wrote elsewhere: not a part of this"));
     }
     if !plan.others.is_empty() {
         let number = counted_of(&plan.others, "operation");

@@ -363,7 +363,7 @@ fn a_part_comes_back_and_what_others_wrote_needs_a_word() {
         said(&plan)
     );
     assert!(
-        said(&plan).contains("1 operation since then wrote elsewhere and stay"),
+        said(&plan).contains("1 operation since then wrote elsewhere: not a part of this"),
         "{}",
         said(&plan)
     );
