@@ -45,7 +45,7 @@ def create(name, *, role="user"):
         create("bob")
     if name == "dies":
         os._exit(7)
-    return {{"id": str(len(users()))}}
+    return find(name)
 
 @client.reversible(undo=drop)
 def blind(name):

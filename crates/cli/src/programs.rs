@@ -9,7 +9,9 @@ use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use backout_drivers::handler::{CompensationHandler, Found, Handled, HandlerError};
@@ -18,12 +20,19 @@ use backout_model::any_path;
 use backout_model::compensation::text_of;
 use backout_model::ports::Progress;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::env_vars;
 
 /// The handler's name. Recipes bear it.
 pub(crate) const NAME: &str = "program";
+
+/// How often somebody who waits for the caller looks whether he is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Why nobody redoes what a caller did by himself.
+const ONCE: &str = "only the program that did it can do it again";
 
 /// How long an answer may be, as text: the system limits variables, and what takes the effect back must get all of it.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -101,7 +110,7 @@ impl Deed {
         };
         if let Some(process) = at_work(key) {
             return Found::Failed(format!(
-                "a program of it is still at work: process {process}"
+                "process {process}, a program of it, is still at work: wait until it has ended, or end it"
             ));
         }
         match self.run(look, (key, None), &|| false) {
@@ -109,7 +118,7 @@ impl Deed {
                 code: Some(0),
                 printed,
                 ..
-            }) => Found::There(answer_of(&printed)),
+            }) => answer_of(printed).map_or_else(Found::Failed, Found::There),
             Ok(Asked { code: Some(1), .. }) => Found::NotThere,
             Ok(Asked { said, .. }) => Found::Failed(format!("its look cannot tell: {said}")),
             Err(why) => Found::Failed(why),
@@ -154,18 +163,25 @@ impl Programs {
 
     fn made(&self, deed: &Deed, key: &str) -> Result<Value, HandlerError> {
         if self.is_callers.swap(false, Ordering::Relaxed) {
-            return by_the_caller(key);
+            return self.by_the_caller(key);
         }
         let Some(act) = &deed.act else {
-            let why = "only the program that did it can do it again";
-            return Err(HandlerError::Nothing(why.to_owned()));
+            return Err(HandlerError::Nothing(ONCE.to_owned()));
         };
         let asked = deed.run(act, (key, None), &|| self.is_stopped());
         let asked = asked.map_err(HandlerError::Nothing)?;
         if asked.code == Some(0) {
-            return Ok(answer_of(&asked.printed));
+            return answer_of(asked.printed).map_err(HandlerError::Unknown);
         }
-        Err(HandlerError::Unknown(asked.said))
+        Err(failed(asked))
+    }
+}
+
+fn failed(asked: Asked) -> HandlerError {
+    if asked.is_stopped {
+        HandlerError::Stopped(asked.said)
+    } else {
+        HandlerError::Unknown(asked.said)
     }
 }
 
@@ -196,11 +212,14 @@ impl CompensationHandler for Programs {
         if asked.code == Some(0) || deed.find(key) == Found::NotThere {
             return Ok(());
         }
-        Err(HandlerError::Unknown(asked.said))
+        Err(failed(asked))
     }
 
-    fn hindrance(&self, arguments: &Value) -> Option<String> {
-        read(arguments).ok()?.hindrance()
+    fn hindrance(&self, arguments: &Value, again: bool) -> Option<String> {
+        let deed = read(arguments).ok()?;
+        let is_once = again && deed.act.is_none();
+        let once = || is_once.then(|| ONCE.to_owned());
+        deed.hindrance().or_else(once)
     }
 
     fn find(&self, arguments: &Value, key: &str) -> Found {
@@ -229,37 +248,66 @@ fn read(arguments: &Value) -> Result<Deed, HandlerError> {
         .map_err(|error| HandlerError::Nothing(format!("the recipe cannot be read: {error}")))
 }
 
-/// Takes what was printed as JSON, or else as a text without the last line's end.
-fn answer_of(printed: &str) -> Value {
-    let text = printed.trim_end_matches('\n');
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+/// Takes what was printed as a text, without the ends of its last lines. The error says why it is no answer.
+fn answer_of(printed: Vec<u8>) -> Result<Value, String> {
+    if printed.len() > ANSWER_BYTES_MAX {
+        let why = "its answer is longer than 64 KiB, and could not be given to what takes it back";
+        return Err(why.to_owned());
+    }
+    match String::from_utf8(printed) {
+        Ok(text) if !text.contains('\0') => Ok(Value::from(text.trim_end_matches('\n'))),
+        Ok(_) | Err(_) => {
+            Err("its answer is no text, and could not be given to what takes it back".to_owned())
+        }
+    }
 }
 
 /// What whoever asks says of the effect.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Said {
-    /// It is made, and this is kept for the way back.
-    Answer(Value),
+    /// It is made, and this is kept for the way back: a text as it is, all else as it was written.
+    Answer(Box<RawValue>),
     /// Nothing happened, and why.
     Nothing(String),
 }
 
-/// Tells the caller that the way back is kept, and hears what came of the effect.
-fn by_the_caller(key: &str) -> Result<Value, HandlerError> {
-    let unknown = |why: &str| HandlerError::Unknown(why.to_owned());
-    let mut out = std::io::stdout().lock();
-    let told = writeln!(out, "{}", json!({ "armed": key })).and_then(|()| out.flush());
-    if told.is_err() {
-        let why = "whoever asked does not listen any more".to_owned();
-        return Err(HandlerError::Nothing(why));
-    }
-    let mut line = String::new();
-    let heard = std::io::stdin().lock().read_line(&mut line);
-    match (heard, serde_json::from_str(&line)) {
-        (Ok(1..), Ok(Said::Answer(answer))) => Ok(answer),
-        (Ok(1..), Ok(Said::Nothing(why))) => Err(HandlerError::Nothing(why)),
-        (Ok(1..), Err(_)) => Err(unknown("what whoever asked said of it is no answer")),
-        (Ok(0) | Err(_), _) => Err(unknown("whoever asked ended without a word")),
+impl Programs {
+    /// Tells the caller that the way back is kept, and hears what came of the effect.
+    fn by_the_caller(&self, key: &str) -> Result<Value, HandlerError> {
+        let unknown = |why: &str| HandlerError::Unknown(why.to_owned());
+        let mut out = std::io::stdout().lock();
+        let told = writeln!(out, "{}", json!({ "armed": key })).and_then(|()| out.flush());
+        if told.is_err() {
+            let why = "whoever asked does not listen any more".to_owned();
+            return Err(HandlerError::Nothing(why));
+        }
+        let (line, heard) = channel();
+        // Who waits for a line hears nothing else.
+        thread::spawn(move || {
+            let mut text = String::new();
+            let read = std::io::stdin().lock().read_line(&mut text);
+            line.send(read.map(|_| text).unwrap_or_default())
+        });
+        let line = loop {
+            match heard.recv_timeout(LOOK) {
+                Ok(line) => break line,
+                Err(RecvTimeoutError::Timeout) if !self.is_stopped() => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(HandlerError::Stopped("stopped".to_owned()));
+                }
+                Err(RecvTimeoutError::Disconnected) => break String::new(),
+            }
+        };
+        match serde_json::from_str(&line) {
+            Ok(Said::Answer(answer)) => {
+                let text = serde_json::from_str::<String>(answer.get());
+                let text = text.unwrap_or_else(|_| answer.get().to_owned());
+                answer_of(text.into_bytes()).map_err(HandlerError::Unknown)
+            }
+            Ok(Said::Nothing(why)) => Err(HandlerError::Nothing(why)),
+            Err(_) if line.is_empty() => Err(unknown("whoever asked ended without a word")),
+            Err(_) => Err(unknown("what whoever asked said of it is no answer")),
+        }
     }
 }

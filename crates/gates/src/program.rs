@@ -124,9 +124,11 @@ pub struct Asked {
     /// Its exit code; none if it was ended, or its time was up.
     pub code: Option<u8>,
     /// What it printed, cut to its limit.
-    pub printed: String,
+    pub printed: Vec<u8>,
     /// What it said beside that, and how it ended if that was not with 0.
     pub said: String,
+    /// Whether somebody stopped it.
+    pub is_stopped: bool,
 }
 
 /// How far a program that was asked for something may go.
@@ -173,8 +175,9 @@ pub fn ask_program(
     if is_timed_out && (limits.is_stopped)() {
         return Ok(Asked {
             code: None,
-            printed: printed.take(),
+            printed: printed.take_bytes(),
             said: format!("`{}` was stopped", program.line()),
+            is_stopped: true,
         });
     }
     let end = End::of(ended, is_timed_out, &program, said.clone());
@@ -183,8 +186,9 @@ pub fn ask_program(
             Ended::Code(code) if !is_timed_out => Some(code),
             Ended::Code(_) | Ended::Signal(_) => None,
         },
-        printed: printed.take(),
+        printed: printed.take_bytes(),
         said: end.told().unwrap_or(said),
+        is_stopped: false,
     })
 }
 
@@ -417,9 +421,14 @@ struct Words {
 impl Words {
     /// Gives what was said, and does not wait for ever for what goes on running.
     fn take(self) -> String {
+        String::from_utf8_lossy(&self.take_bytes()).into_owned()
+    }
+
+    /// The same, as it was said.
+    fn take_bytes(self) -> Vec<u8> {
         let _over = self.is_over.recv_timeout(LINGER);
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&said).into_owned()
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut said)
     }
 }
 

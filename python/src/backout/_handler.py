@@ -49,7 +49,7 @@ def main(what: str, place: str) -> int:
     with contextlib.redirect_stdout(sys.stderr):
         try:
             function = found(json.loads(place))
-            given = function(told["answer"], *args, **kwargs) if what == "undo" else function(*args, **kwargs)
+            given = function(json.loads(told["answer"]), *args, **kwargs) if what == "undo" else function(*args, **kwargs)
         except Exception as error:
             if what == "look":
                 print(f"{type(error).__name__}: {error}", file=sys.stderr)

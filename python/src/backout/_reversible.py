@@ -83,7 +83,7 @@ class Reversible(Generic[P, T]):
                 raise AssertionError("a call that is not armed fails")
             try:
                 result = self._function(*args, **kwargs)
-                said = json.dumps({"answer": self._how.answer_of(result)})
+                said = json.dumps({"answer": json.dumps(self._how.answer_of(result))})
             except NothingHappened as nothing:
                 self._refused(child, json.dumps({"nothing": str(nothing) or "the function says so"}), nothing)
                 raise

@@ -74,9 +74,9 @@ pub(super) fn plan(session: &mut Session, plan: &WorkspacePlan, now: Timestamp) 
     }
     if plan.elsewhere > 0 {
         let number = counted(plan.elsewhere, "operation");
-        session
-            .ui
-            .note(&format!("{number} since then wrote elsewhere: not a part of this"));
+        session.ui.note(&format!(
+            "{number} since then wrote elsewhere: not a part of this"
+        ));
     }
     if !plan.others.is_empty() {
         let number = counted_of(&plan.others, "operation");

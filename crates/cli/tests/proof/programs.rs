@@ -86,10 +86,10 @@ fn programs_are_told_the_key_the_answer_and_what_it_is_about() {
     world.ok(&act);
     world.ok(&["undo", "--everywhere"]);
     let told: Value = serde_json::from_str(&world.read("told")).unwrap();
-    assert_eq!(told["answer"]["id"], 7);
+    assert_eq!(told["answer"], r#"{"id": 7}"#);
     assert_eq!(told["about"]["zone"], 1);
     assert_eq!(world.read("key").trim(), told["key"].as_str().unwrap());
-    assert_eq!(world.read("answer"), "{\"id\":7}\n");
+    assert_eq!(world.read("answer"), "{\"id\": 7}\n");
 }
 
 #[test]
@@ -195,6 +195,8 @@ fn whoever_asks_can_do_it_and_says_what_came_of_it() {
     assert_eq!(told(&world, "{\"answer\": {\"id\": 7}}\n").0, Some(0));
     world.ok(&["undo", "--everywhere"]);
     assert!(!world.path("made").exists());
+    let plan = world.run(&["redo", "--everywhere", "-n"]);
+    assert_eq!(plan.status.code(), Some(1), "{}", said(&plan));
     let again = world.run(&["redo", "--everywhere"]);
     assert!(
         said(&again).contains("only the program that did it can do it again"),
@@ -403,7 +405,8 @@ fn a_program_that_outlives_a_killed_backout_is_waited_for() {
     child.wait().unwrap();
     let early = world.run(&["recover"]);
     assert!(
-        said(&early).contains("a program of it is still at work: process"),
+        said(&early)
+            .contains(", a program of it, is still at work: wait until it has ended, or end it"),
         "{}",
         said(&early)
     );
@@ -431,9 +434,23 @@ fn an_interrupt_ends_the_program_and_leaves_nothing_of_it() {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("was stopped"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
     assert!(!world.path("made").exists());
+    // And who waits for the caller.
+    let mut asking = world.command(&[
+        "act", "--ask", "--name", "x", "--look", "false", "--undo", "true",
+    ]);
+    let mut asking = asking.stdin(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(asking.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(asking.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let held = asking.stdin.take();
+    let output = asking.wait_with_output().unwrap();
+    drop(held);
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
 }
 
 #[test]
@@ -488,4 +505,83 @@ fn a_look_that_cannot_tell_and_a_directory_that_is_gone_are_said() {
     assert!(said(&long).contains(why), "{}", said(&long));
     let nameless = world.run(&["act", "--undo", "true", "--name", " ", "--", "true"]);
     assert!(said(&nameless).contains("its name is empty\n  next: give it like `--name 'add ann'`"));
+}
+
+#[test]
+fn an_undo_that_died_is_in_doubt_where_nobody_looks() {
+    let world = World::new();
+    let undo = "while ! test -e go; do sleep 0.01; done; rm made";
+    world.ok(&[
+        "act",
+        "--undo",
+        undo,
+        "--",
+        "sh",
+        "-c",
+        "touch made; echo made",
+    ]);
+    let mut child = world.spawn(&["undo", "--everywhere"]);
+    while world.operations().len() < 2 {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    world.file("go", "");
+    while world.path("made").exists() {
+        std::thread::yield_now();
+    }
+    let told = said(&world.run(&["recover"]));
+    assert!(
+        told.contains("it is not known whether it was taken back"),
+        "{told}"
+    );
+    assert_eq!(newest(&world), "in-doubt");
+}
+
+#[test]
+fn an_answer_is_kept_as_it_was_printed() {
+    let look = "cat x 2> /dev/null";
+    for number in ["12345678901234567890123", "1.10", "1e3"] {
+        let world = World::new();
+        let undo = "echo $BACKOUT_ANSWER > got; rm x";
+        let program = format!("echo {number} > x; cat x");
+        world.ok(&[
+            "act", "--undo", undo, "--look", look, "--", "sh", "-c", &program,
+        ]);
+        world.file("x", &format!("{number}9\n"));
+        let refused = world.run(&["undo", "--everywhere"]);
+        assert!(
+            said(&refused).contains("somebody changed it since"),
+            "{}",
+            said(&refused)
+        );
+        world.file("x", &format!("{number}\n"));
+        world.ok(&["undo", "--everywhere"]);
+        assert_eq!(world.read("got"), format!("{number}\n"));
+    }
+    let world = World::new();
+    for (program, why) in [
+        (
+            "printf '\\377' > x; cat x",
+            "its answer is no text, and could not be given to what takes it back",
+        ),
+        (
+            "printf 'a\\0b'; echo 1 > x",
+            "its answer is no text, and could not be given to what takes it back",
+        ),
+        (
+            "echo 1 > x; echo other",
+            "a look finds another answer than it gave",
+        ),
+    ] {
+        let look = "cat x 2> /dev/null";
+        let refused = world.run(&[
+            "act", "--undo", "rm x", "--look", look, "--", "sh", "-c", program,
+        ]);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(said(&refused).contains(why), "{}", said(&refused));
+        if world.path("x").exists() {
+            std::fs::remove_file(world.path("x")).unwrap();
+        }
+    }
 }

@@ -53,6 +53,9 @@ impl HandlerDriver {
     /// Makes sure that an effect is there, if the handler can tell.
     fn seen(&self, made: &HandledRecipe, answer: Value) -> Result<Value, HandlerError> {
         let why = match self.0.find(&made.arguments, &made.key()) {
+            Found::There(found) if is_another(&found, &answer) => {
+                "a look finds another answer than it gave".to_owned()
+            }
             Found::There(_) | Found::Unknown => return Ok(answer),
             Found::NotThere => "it ended well, and a look does not find what it made".to_owned(),
             Found::Failed(why) => why,
@@ -63,7 +66,7 @@ impl HandlerDriver {
     /// Makes sure before anything happens that what is made will be this operation's, and can be answered.
     fn ready(&self, made: &HandledRecipe) -> Result<(), HandlerError> {
         let why = match (
-            self.0.hindrance(&made.arguments),
+            self.0.hindrance(&made.arguments, false),
             self.0.find(&made.arguments, &made.key()),
         ) {
             (Some(why), _) | (None, Found::Failed(why)) => why,
@@ -75,7 +78,7 @@ impl HandlerDriver {
 
     /// Takes back at once what may have happened although it failed, if the handler can tell. Gives the error to return.
     fn put_back(&self, made: &HandledRecipe, error: HandlerError) -> HandlerError {
-        let HandlerError::Unknown(why) = &error else {
+        let (HandlerError::Unknown(why) | HandlerError::Stopped(why)) = &error else {
             return error;
         };
         let (arguments, key) = (&made.arguments, made.key());
@@ -87,10 +90,10 @@ impl HandlerDriver {
                     && self.0.find(arguments, &key) == Found::NotThere
             }
         };
-        if is_gone {
-            HandlerError::Nothing(why.clone())
-        } else {
-            error
+        match (is_gone, &error) {
+            (true, HandlerError::Stopped(_)) => HandlerError::Withdrawn(why.clone()),
+            (true, _) => HandlerError::Nothing(why.clone()),
+            (false, _) => error,
         }
     }
 
@@ -122,8 +125,10 @@ impl HandlerDriver {
     fn state_of_answer(&self, answer: &HandledRecipe, is_recorded: bool) -> State {
         match (self.0.find(&answer.arguments, &answer.key()), is_recorded) {
             (Found::NotThere, _) | (Found::Unknown, true) => State::After,
-            // It does no harm to answer it again.
-            (Found::There(_), _) | (Found::Unknown, false) => State::Before,
+            (Found::There(_), _) => State::Before,
+            (Found::Unknown, false) => State::Other {
+                why: "it is not known whether it was taken back".to_owned(),
+            },
             (Found::Failed(why), _) => State::Other { why },
         }
     }
@@ -232,7 +237,7 @@ impl Driver for HandlerDriver {
     ) -> Result<PreparedUndo, DriverError> {
         let it: HandledRecipe = effect.recipe.read(VERSION)?;
         let target = it.target.clone();
-        let hindrance = self.0.hindrance(&it.arguments);
+        let hindrance = self.0.hindrance(&it.arguments, it.is_answer);
         let (kind, mut back) = if it.is_answer {
             // A redo is a new effect.
             let kind = self.redone(&it, how);

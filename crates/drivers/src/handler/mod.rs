@@ -43,6 +43,12 @@ pub enum HandlerError {
     /// It may have happened.
     #[error("it is not known whether it happened: {0}")]
     Unknown(String),
+    /// Somebody stopped it, and it may have happened.
+    #[error("it is not known whether it happened: {0}")]
+    Stopped(String),
+    /// Somebody stopped it, and nothing of it stays.
+    #[error("{0}")]
+    Withdrawn(String),
 }
 
 impl Fault for HandlerError {
@@ -51,7 +57,11 @@ impl Fault for HandlerError {
     }
 
     fn is_half_done(&self) -> bool {
-        matches!(self, Self::Unknown(_))
+        matches!(self, Self::Unknown(_) | Self::Stopped(_))
+    }
+
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped(_) | Self::Withdrawn(_))
     }
 }
 
@@ -66,8 +76,8 @@ pub trait CompensationHandler: fmt::Debug + Send + Sync {
     /// Answers it. Twice is once: it may be asked again after a crash.
     fn compensate(&self, arguments: &Value, answer: &Value, key: &str) -> Result<(), HandlerError>;
 
-    /// Says what keeps the effect from being made or answered now, if that can be seen beforehand.
-    fn hindrance(&self, _arguments: &Value) -> Option<String> {
+    /// Says what keeps the effect from being answered now, or made again, if that can be seen beforehand.
+    fn hindrance(&self, _arguments: &Value, _again: bool) -> Option<String> {
         None
     }
 
