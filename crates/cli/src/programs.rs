@@ -96,7 +96,7 @@ impl Deed {
             &self.directory,
             &variables,
             &told.to_string(),
-            Limits {
+            &Limits {
                 time_max,
                 is_stopped,
             },

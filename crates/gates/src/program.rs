@@ -153,7 +153,7 @@ pub fn ask_program(
     directory: &Path,
     variables: &[(&str, &OsStr)],
     input: &str,
-    limits: Limits<'_>,
+    limits: &Limits<'_>,
 ) -> Result<Asked, String> {
     let program = Program {
         words,
