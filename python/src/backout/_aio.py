@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import signal
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -13,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from . import _calls
 from ._client import Caller, told
 from ._errors import BackoutError, RollbackFailed
-from ._program import Call, Printed
+from ._program import Call, Printed, stop_signal
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,7 +47,7 @@ class AsyncBackout(Caller):
             stdout, stderr = await child.communicate(call.stdin)
         except asyncio.CancelledError:
             if child.returncode is None:
-                child.send_signal(signal.SIGINT)
+                child.send_signal(stop_signal())
                 await child.wait()
             raise
         return self._read(call, Printed(child.returncode or 0, stdout, stderr))

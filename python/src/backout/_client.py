@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import signal
 import subprocess
 from collections.abc import Callable
 from types import TracebackType
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from . import _calls
 from ._errors import BackoutError, CommandFailed, RollbackFailed
-from ._program import Call, Printed, answer, answer_of_run, find_program
+from ._program import Call, Printed, answer, answer_of_run, find_program, stop_signal
 from ._replies import Ran
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ class Backout(Caller):
             except BaseException as error:
                 # Ctrl-C reached the program as well: it puts the step under way back, and a second signal would end it at once.
                 if not isinstance(error, KeyboardInterrupt):
-                    child.send_signal(signal.SIGINT)
+                    child.send_signal(stop_signal())
                 child.wait()
                 raise
         return self._read(call, Printed(child.returncode, stdout, stderr))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sysconfig
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,12 @@ def find_program() -> str:
         f"there is no `backout` in {ours.parent} and none on the path; "
         f"install the package's wheel, or name the program in {PROGRAM_VARIABLE}"
     )
+
+
+def stop_signal() -> signal.Signals:
+    """The signal that stops the program: that of Ctrl-C, unless this process, and so all that it starts, does not hear it."""
+    is_deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    return signal.SIGTERM if is_deaf else signal.SIGINT
 
 
 @dataclass(frozen=True)
