@@ -354,6 +354,39 @@ impl Event {
             | Self::Repaired(_) => None,
         }
     }
+
+    /// Tells whether a rollout is spoken of, and no operation.
+    pub const fn is_of_rollout(&self) -> bool {
+        matches!(
+            self,
+            Self::RolloutBegun(_) | Self::RolloutAt { .. } | Self::RolloutEnded { .. }
+        )
+    }
+
+    /// Gives the recipe that is durable with this record, and whose it is. No other kinds of record bring one.
+    pub fn armed(&self) -> Option<(OperationId, &Recipe)> {
+        if let Self::Intent(intent) = self {
+            Some((intent.id, &intent.recipe))
+        } else if let Self::Captured(captured) = self {
+            Some((captured.id, &captured.recipe))
+        } else {
+            None
+        }
+    }
+
+    /// Gives the call that is answered by this record. An operation begins with one of these three kinds.
+    pub fn answers(&self) -> Option<(OperationId, &Asked)> {
+        let (id, call) = if let Self::Intent(intent) = self {
+            (intent.id, &intent.call)
+        } else if let Self::Proposed(proposal) = self {
+            (proposal.id, &proposal.call)
+        } else if let Self::Refused(refusal) = self {
+            (refusal.id, &refusal.call)
+        } else {
+            return None;
+        };
+        Some((id, call.as_ref()?))
+    }
 }
 
 /// Says how a stored record is damaged.

@@ -52,16 +52,7 @@ impl Schema {
                 "the schema is larger than {SCHEMA_SIZE_MAX} bytes"
             )));
         }
-        let tree = Tree::read(Format::Jsonc, text.as_bytes()).map_err(|finding| Finding {
-            found: {
-                let why = finding.found.strip_prefix("it cannot be read: ");
-                format!(
-                    "the schema cannot be read: {}",
-                    why.unwrap_or(&finding.found)
-                )
-            },
-            ..finding
-        })?;
+        let tree = Tree::read(Format::Jsonc, text.as_bytes())?;
         let json = Arc::new(tree.to_json());
         let mut schema = json.as_ref().clone();
         budget::counted(&mut schema);

@@ -117,7 +117,7 @@ fn a_wrong_schema_is_told_as_such() {
             })
         )
     );
-    assert!(wrong("{").found.starts_with("the schema cannot be read: "));
+    assert!(wrong("{").found.starts_with("it cannot be read: "));
     assert!(wrong(r#"{"type": "strin"}"#).key.as_deref() == Some("type"));
     assert!(
         wrong(r#"{"$schema": "https://nowhere.test/draft"}"#)

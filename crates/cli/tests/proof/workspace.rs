@@ -534,3 +534,34 @@ fn a_write_that_waits_for_a_decision_keeps_what_it_needs() {
     let left = fs::read_dir(world.state().join("workspaces/back")).unwrap();
     assert_eq!(left.count(), 0);
 }
+
+#[test]
+fn a_file_comes_back_wherever_its_holes_are() {
+    let lines = [
+        "printf end | dd of=s bs=1 seek=8192 status=none",
+        "printf x > s; truncate -s 1M s",
+        "seq 100000 > s; truncate -s 2M s; seq 100000 >> s",
+        "truncate -s 1M s",
+    ];
+    let losses = [
+        "rm s",
+        "echo other > s",
+        "echo more >> s",
+        "truncate -s 0 s",
+    ];
+    for (line, loss) in lines
+        .iter()
+        .flat_map(|line| losses.map(|loss| (line, loss)))
+    {
+        let world = World::new();
+        sh(&world, line);
+        let before = tree(&world);
+        world.ok(&["checkpoint", "c", "--roots", "."]);
+        sh(&world, loss);
+        let changed = tree(&world);
+        world.ok(&["rollback", "--to", "c"]);
+        assert_same(&tree(&world), &before, &format!("{line}; {loss}"));
+        world.ok(&["undo"]);
+        assert_same(&tree(&world), &changed, &format!("{line}; {loss}; undo"));
+    }
+}

@@ -14,7 +14,7 @@ use crate::file::error::FileError;
 use crate::file::mounted::mounts_of;
 use crate::file::plan::targets_of;
 use crate::file::recipe::{
-    Change, FileCompletion, FileRecipe, Identity, Kind, Meta, ParentTimes, Times,
+    Change, FileCompletion, FileRecipe, Identity, Kind, Meta, ParentTimes, Times, leave_to_others,
 };
 use crate::file::sys::{Dir, Node};
 
@@ -30,6 +30,7 @@ impl Settling<'_> {
             changes = self.times_alone(parents)?;
             counts.changed += changes.len() as u64;
         }
+        leave_to_others(&mut changes);
         let own: HashSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         let mut is_nothing = changes.is_empty();

@@ -19,6 +19,7 @@ use super::log::read_log;
 use super::order::in_order;
 use super::orphans::{self, slot_in};
 use super::tracker::{Known, Standing, Tracker};
+use crate::file::before_image::meta_of_moved;
 use crate::file::compare::differs_in_meta;
 use crate::file::context::FileContext;
 use crate::file::error::FileError;
@@ -443,7 +444,10 @@ impl Settling<'_> {
         to: &TargetPath,
         before: &BTreeMap<TargetPath, Before>,
     ) -> Result<Vec<Change>, FileError> {
-        let Some(node) = self.node(to)? else {
+        let Some(place) = self.place(to)? else {
+            return Ok(Vec::new());
+        };
+        let Some(node) = place.node()? else {
             return Ok(Vec::new());
         };
         let mut changes = Vec::new();
@@ -466,6 +470,7 @@ impl Settling<'_> {
             node: node.kind,
             identity: node.identity,
             replaced,
+            meta: meta_of_moved(&place, &node)?,
         });
         Ok(changes)
     }

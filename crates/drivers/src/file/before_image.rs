@@ -514,6 +514,19 @@ pub(crate) fn meta_of(place: &Place, node: &Node) -> Result<Meta, FileError> {
     }
 }
 
+/// Reads the metadata that something that is moved must still have for the move to be all that happened to it. What has
+/// several names may get another by any of them.
+pub(crate) fn meta_of_moved(place: &Place, node: &Node) -> Result<Option<Meta>, FileError> {
+    if node.is_shared {
+        return Ok(None);
+    }
+    let meta = meta_of(place, node)?;
+    Ok(Some(Meta {
+        times: None,
+        ..meta
+    }))
+}
+
 /// Reads where a symbolic link points.
 pub(crate) fn link_target(place: &Place) -> Result<AnyBytes, FileError> {
     let target = match rustix::fs::readlinkat(&place.dir, &place.name, Vec::new()) {

@@ -276,16 +276,21 @@ fn judge(
             node,
             identity,
             replaced,
+            meta,
         } => {
             let is_reused =
                 set.contains(from) || from.ancestors().any(|above| set.contains(&above));
-            judge_move(
+            let state = judge_move(
                 (from, to),
                 (*node, identity),
                 replaced,
                 rewritten,
                 is_reused,
-            )
+            )?;
+            match (state, meta) {
+                (State::After, Some(meta)) => judge_meta(to, meta),
+                (state, _) => Ok(state),
+            }
         }
         Change::Rewrite {
             path,
@@ -410,6 +415,25 @@ fn judge_move(
         other => not_what_was_moved(to, kind, other.as_ref()),
     };
     Ok(State::Other { why })
+}
+
+/// Tells whether something that was moved still has the mode, owner and attributes that it had then.
+fn judge_meta(to: &TargetPath, meta: &Meta) -> Result<State, FileError> {
+    let current = Current::at(to)?;
+    let (Some(place), Some(node)) = (&current.place, &current.node) else {
+        return Ok(State::After);
+    };
+    // By another name it may have got any of them.
+    if node.is_shared {
+        return Ok(State::After);
+    }
+    let now = current.meta_like(place, node, meta)?;
+    Ok(match differs_in_meta(&now, meta, node.kind) {
+        Some(why) => State::Other {
+            why: format!("`{to}`: {why}"),
+        },
+        None => State::After,
+    })
 }
 
 /// Says that what was moved to a name is not there.

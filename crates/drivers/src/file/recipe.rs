@@ -91,6 +91,9 @@ pub(crate) enum Change {
         identity: Identity,
         /// What the new name stood for.
         replaced: Image,
+        /// The mode, owner and attributes that it has. None where the same recipe changes them; older recipes do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meta: Option<Meta>,
     },
     /// Permissions, owner or attributes change in place.
     Retouch {
@@ -409,6 +412,35 @@ impl Copied {
             holes: self.holes.clone(),
         }
     }
+}
+
+/// Takes the metadata out of moves of what another change of the same recipe gives its mode, owner or attributes: that change
+/// is compared with the world by itself, and they may come in any order. The name alone decides, since a directory above may
+/// move as well.
+pub(crate) fn leave_to_others(changes: &mut [Change]) {
+    let dresses = |change: &Change| match change {
+        Change::Retouch { .. } | Change::Rewrite { .. } => true,
+        Change::Set { before, after, .. } => before.is_directory() && after.is_directory(),
+        Change::Move { .. } => false,
+    };
+    let others = changes.iter().filter(|change| dresses(change));
+    let told: BTreeSet<Vec<u8>> = others.filter_map(|it| last_name(it.path())).collect();
+    if told.is_empty() {
+        return;
+    }
+    for change in changes {
+        if let Change::Move { from, to, meta, .. } = change {
+            let mut names = [last_name(from), last_name(to)].into_iter().flatten();
+            if names.any(|name| told.contains(&name)) {
+                *meta = None;
+            }
+        }
+    }
+}
+
+fn last_name(path: &TargetPath) -> Option<Vec<u8>> {
+    path.file_name()
+        .map(|name| name.as_encoded_bytes().to_vec())
 }
 
 /// Tells whether an image is a whole tree that is kept as one.

@@ -68,9 +68,6 @@ pub(crate) fn schema_at(path: &Path) -> Result<Schema, String> {
     let text = fs::read_to_string(path).map_err(|error| unusable(error.to_string()))?;
     Schema::compile(&text).map_err(|Finding { found, place, .. }| {
         let place = place.map(|place| format!("{place}: "));
-        let found = found
-            .strip_prefix("the schema cannot be read: ")
-            .unwrap_or(&found);
         unusable(format!("{}{found}", place.unwrap_or_default()))
     })
 }

@@ -1,9 +1,12 @@
 //! What each record of the journal is as events.
 
-use backout_model::{Event, Intent, OperationId, Record, Verb};
+use backout_model::{
+    Captured, Checkpoint, Escalated, Event, Intent, OperationId, Prompt, Record, RolloutEnd,
+    RolloutMark, TaskId, Verb,
+};
 use serde_json::{Value, json};
 
-use super::{Known, Teller, Told, files, rollback, set};
+use super::{Known, Teller, Told, files, object, rollback, set};
 use crate::uuid::uuid_of;
 
 impl Teller<'_> {
@@ -14,77 +17,31 @@ impl Teller<'_> {
         match &record.event {
             Event::Intent(intent) => self.intent(record, intent),
             Event::Proposed(proposal) => {
-                let payload =
-                    json!({"operation": proposal.id.to_string(), "summary": proposal.summary});
-                self.execution(
-                    record,
-                    "operation.proposed",
-                    proposal.id,
-                    "pending",
-                    payload,
-                );
+                let more = json!({"summary": proposal.summary});
+                self.operation(record, "operation.proposed", proposal.id, "pending", more);
             }
             Event::Refused(refusal) => {
-                let payload = json!({
-                    "operation": refusal.id.to_string(), "summary": refusal.summary, "why": refusal.why,
-                });
-                self.execution(
-                    record,
-                    "operation.refused",
-                    refusal.id,
-                    "cancelled",
-                    payload,
-                );
+                let more = json!({"summary": refusal.summary, "why": refusal.why});
+                self.operation(record, "operation.refused", refusal.id, "cancelled", more);
             }
-            Event::Captured(captured) => {
-                let files = files::of_captured(captured, record.at);
-                let known = self.operations.get_mut(&captured.id);
-                let summary = known.map_or_else(String::new, |known| {
-                    known.files = files;
-                    known.summary.clone()
-                });
-                let tool = files::of_command(captured, &summary, record.at);
-                self.say_integration(record, "tool.result", &tool);
-                self.applied(record, captured.id);
-            }
+            Event::Captured(captured) => self.captured(record, captured),
             Event::Interrupted { id, .. } => {
                 self.applied(record, *id);
-                let payload = json!({"operation": id.to_string()});
-                self.execution(record, "operation.interrupted", *id, "failed", payload);
+                self.operation(record, "operation.interrupted", *id, "failed", json!({}));
             }
             Event::Applied { id, .. } => self.applied(record, *id),
             Event::Commit { id } => {
                 self.applied(record, *id);
-                let payload = json!({"operation": id.to_string()});
-                self.execution(record, "operation.committed", *id, "completed", payload);
+                self.operation(record, "operation.committed", *id, "completed", json!({}));
             }
-            other @ (Event::Abort { .. }
-            | Event::Undone { .. }
-            | Event::Redone { .. }
-            | Event::UndoFailed { .. }
-            | Event::Escalated(_)
-            | Event::TaskBegin { .. }
-            | Event::TaskCommit { .. }
-            | Event::TaskRollback { .. }
-            | Event::Checkpoint(_)
-            | Event::Prompt(_)
-            | Event::Noted(_)
-            | Event::Expired { .. }
-            | Event::Cut { .. }
-            | Event::Lost { .. }
-            | Event::Repaired(_)
-            | Event::RolloutBegun(_)
-            | Event::RolloutAt { .. }
-            | Event::RolloutEnded { .. }) => self.ended(record, other),
-        }
-    }
-
-    /// How operations end, and how they are taken back.
-    fn ended(&mut self, record: &Record, event: &Event) {
-        match event {
             Event::Abort { id, why, .. } => {
-                let payload = json!({"operation": id.to_string(), "why": why});
-                self.execution(record, "operation.aborted", *id, "failed", payload);
+                self.operation(
+                    record,
+                    "operation.aborted",
+                    *id,
+                    "failed",
+                    json!({"why": why}),
+                );
                 self.stopped(record, *id, why);
             }
             Event::Undone {
@@ -92,47 +49,10 @@ impl Teller<'_> {
             } => self.settled(record, *id, Some(*by), outcomes),
             Event::UndoFailed { id, outcomes } => self.settled(record, *id, None, outcomes),
             Event::Redone { id, by, .. } => {
-                let payload = json!({"operation": id.to_string(), "by": by.to_string()});
-                self.execution(record, "operation.redone", *id, "completed", payload);
+                let more = json!({"by": by.to_string()});
+                self.operation(record, "operation.redone", *id, "completed", more);
             }
-            Event::Escalated(escalated) => {
-                let payload = json!({
-                    "operation": escalated.id.to_string(),
-                    "trigger": escalated.trigger.kind.as_str(),
-                    "severity": escalated.trigger.severity.as_str(),
-                    "escalated": escalated,
-                });
-                self.say(
-                    record,
-                    Told::of("rollback.escalated", "compensation_plan", payload),
-                );
-            }
-            other @ (Event::Intent(_)
-            | Event::Proposed(_)
-            | Event::Refused(_)
-            | Event::Captured(_)
-            | Event::Interrupted { .. }
-            | Event::Applied { .. }
-            | Event::Commit { .. }
-            | Event::TaskBegin { .. }
-            | Event::TaskCommit { .. }
-            | Event::TaskRollback { .. }
-            | Event::Checkpoint(_)
-            | Event::Prompt(_)
-            | Event::Noted(_)
-            | Event::Expired { .. }
-            | Event::Cut { .. }
-            | Event::Lost { .. }
-            | Event::Repaired(_)
-            | Event::RolloutBegun(_)
-            | Event::RolloutAt { .. }
-            | Event::RolloutEnded { .. }) => self.rest(record, other),
-        }
-    }
-
-    /// What is no operation's.
-    fn rest(&mut self, record: &Record, event: &Event) {
-        match event {
+            Event::Escalated(escalated) => self.escalated(record, escalated),
             Event::TaskBegin { task, .. } => {
                 self.stage(record, "task.begun", task.as_str(), "running");
             }
@@ -143,75 +63,95 @@ impl Teller<'_> {
                 self.task_rolled_back(record, task);
                 self.stage(record, "task.rolledback", task.as_str(), "failed");
             }
-            Event::Checkpoint(checkpoint) => {
-                let payload = json!({
-                    "snapshot": checkpoint.name.as_str(),
-                    "task": checkpoint.task.as_ref().map(backout_model::TaskId::as_str),
-                });
-                self.say(
-                    record,
-                    Told::of("snapshot.created", "compensation_plan", payload),
-                );
-            }
-            Event::Prompt(prompt) => {
-                let payload =
-                    json!({"prompt": prompt.id.to_string(), "agent": prompt.agent.as_str()});
-                self.say(record, Told::of("prompt.received", "intent", payload));
-            }
+            Event::Checkpoint(checkpoint) => self.checkpoint(record, checkpoint),
+            Event::Prompt(prompt) => self.prompt(record, prompt),
             Event::Noted(note) => self.note(record, note),
             Event::RolloutBegun(plan) => {
                 self.stage(record, "rollout.begun", plan.task.as_str(), "running");
             }
-            Event::RolloutAt { id, mark, .. } => {
-                let stage = json!({"rollout": id.to_string(), "mark": mark});
-                self.stage_with(record, "rollout.moved", &id.to_string(), "running", &stage);
-            }
-            Event::RolloutEnded { id, end } => {
-                let stage = json!({"rollout": id.to_string(), "end": end});
-                self.stage_with(
-                    record,
-                    "rollout.ended",
-                    &id.to_string(),
-                    "completed",
-                    &stage,
-                );
-            }
+            Event::RolloutAt { id, mark, .. } => self.moved(record, *id, mark),
+            Event::RolloutEnded { id, end } => self.rollout_over(record, *id, end),
             Event::Expired { ids, why } => self.no_more(record, "history.expired", ids, why),
             Event::Lost { ids, why } => self.no_more(record, "history.lost", ids, why),
             Event::Cut { up_to, anchor } => {
                 let payload = json!({"up_to": up_to.0, "anchor": anchor.to_string()});
-                self.say(record, Told::of("history.cut", "impact_analysis", payload));
+                self.history(record, "history.cut", payload);
             }
             Event::Repaired(repair) => {
-                let payload = json!({"repair": repair});
-                self.say(
-                    record,
-                    Told::of("history.repaired", "impact_analysis", payload),
-                );
+                self.history(record, "history.repaired", json!({"repair": repair}));
             }
-            Event::Intent(_)
-            | Event::Proposed(_)
-            | Event::Refused(_)
-            | Event::Captured(_)
-            | Event::Interrupted { .. }
-            | Event::Applied { .. }
-            | Event::Commit { .. }
-            | Event::Abort { .. }
-            | Event::Undone { .. }
-            | Event::Redone { .. }
-            | Event::UndoFailed { .. }
-            | Event::Escalated(_) => {}
         }
+    }
+
+    /// Says what became of an operation.
+    fn operation(
+        &mut self,
+        record: &Record,
+        name: &'static str,
+        id: OperationId,
+        status: &'static str,
+        more: Value,
+    ) {
+        let mut payload = json!({"operation": id.to_string()});
+        for (key, value) in object(more) {
+            set(&mut payload, &key, value);
+        }
+        self.execution(record, name, id, status, payload);
+    }
+
+    fn captured(&mut self, record: &Record, captured: &Captured) {
+        let known = self.operations.get_mut(&captured.id);
+        let (tool, summary) = known.map_or_else(Default::default, |known| {
+            known.files = files::of_captured(captured, record.at);
+            (known.tool.clone(), known.summary.clone())
+        });
+        let tool = files::of_command(captured, tool.as_deref(), &summary, record.at);
+        self.say_integration(record, "tool.result", &tool);
+        self.applied(record, captured.id);
+    }
+
+    fn escalated(&mut self, record: &Record, escalated: &Escalated) {
+        let payload = json!({
+            "operation": escalated.id.to_string(),
+            "trigger": escalated.trigger.kind.as_str(),
+            "severity": escalated.trigger.severity.as_str(),
+            "escalated": escalated,
+        });
+        self.tell_as(record, "rollback.escalated", "compensation_plan", payload);
+    }
+
+    fn checkpoint(&mut self, record: &Record, checkpoint: &Checkpoint) {
+        let task = checkpoint.task.as_ref().map(TaskId::as_str);
+        let payload = json!({"snapshot": checkpoint.name.as_str(), "task": task});
+        self.tell_as(record, "snapshot.created", "compensation_plan", payload);
+    }
+
+    fn prompt(&mut self, record: &Record, prompt: &Prompt) {
+        let payload = json!({"prompt": prompt.id.to_string(), "agent": prompt.agent.as_str()});
+        self.tell_as(record, "prompt.received", "intent", payload);
+    }
+
+    fn history(&mut self, record: &Record, name: &'static str, payload: Value) {
+        self.tell_as(record, name, "impact_analysis", payload);
+    }
+
+    fn moved(&mut self, record: &Record, id: OperationId, mark: &RolloutMark) {
+        let id = id.to_string();
+        let stage = json!({"rollout": id, "mark": mark});
+        self.stage_with(record, "rollout.moved", &id, "running", &stage);
+    }
+
+    fn rollout_over(&mut self, record: &Record, id: OperationId, end: &RolloutEnd) {
+        let id = id.to_string();
+        let stage = json!({"rollout": id, "end": end});
+        self.stage_with(record, "rollout.ended", &id, "completed", &stage);
     }
 
     fn intent(&mut self, record: &Record, intent: &Intent) {
         let is_rollback = rollback::is_rollback(intent);
         if !is_rollback && let Some(after) = self.segments.works(record.at) {
             let payload = json!({"after": after});
-            self.say(
-                record,
-                Told::of("span.started", "compensation_plan", payload),
-            );
+            self.tell_as(record, "span.started", "compensation_plan", payload);
         }
         self.operations.insert(
             intent.id,
@@ -219,7 +159,10 @@ impl Teller<'_> {
                 verb: intent.verb,
                 summary: intent.summary.clone(),
                 agent: intent.agent.as_ref().map(ToString::to_string),
-                is_command: intent.command.is_some(),
+                tool: intent
+                    .command
+                    .as_ref()
+                    .and_then(|it| it.words.first().cloned()),
                 files: files::of_intent(intent, record.at),
                 act: is_rollback.then(|| intent.group.unwrap_or(intent.id)),
                 is_told: false,
@@ -233,7 +176,7 @@ impl Teller<'_> {
             "operation": intent.id.to_string(),
             "verb": intent.verb.as_str(),
             "summary": intent.summary,
-            "task": intent.task.as_ref().map(backout_model::TaskId::as_str),
+            "task": intent.task.as_ref().map(TaskId::as_str),
             "targets": intent.targets.iter().map(ToString::to_string).collect::<Vec<_>>(),
         });
         self.execution(record, "operation.started", intent.id, "running", payload);
@@ -262,7 +205,7 @@ impl Teller<'_> {
     ) {
         let known = self.operations.get(&id);
         let kind = match known {
-            Some(known) if known.is_command => "tool",
+            Some(known) if known.tool.is_some() => "tool",
             Some(Known { agent: Some(_), .. }) => "agent",
             Some(Known {
                 verb: Verb::Run, ..
@@ -306,6 +249,6 @@ impl Teller<'_> {
     fn no_more(&mut self, record: &Record, name: &'static str, ids: &[OperationId], why: &str) {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         let payload = json!({"operations": ids, "why": why});
-        self.say(record, Told::of(name, "impact_analysis", payload));
+        self.history(record, name, payload);
     }
 }

@@ -80,15 +80,19 @@ fn event(path: &str, kind: &str, at: Timestamp) -> Value {
 }
 
 /// Says how a command ended.
-pub(super) fn of_command(captured: &Captured, summary: &str, at: Timestamp) -> Value {
+pub(super) fn of_command(
+    captured: &Captured,
+    tool: Option<&str>,
+    summary: &str,
+    at: Timestamp,
+) -> Value {
     let status = match (captured.end.exit_code, captured.end.signal) {
         (Some(0), None) => "succeeded",
         (_, Some(_)) => "cancelled",
         _ => "failed",
     };
-    let tool = summary.split_whitespace().next().unwrap_or("command");
     let mut event = json!({
-        "tool_id": tool,
+        "tool_id": tool.unwrap_or("command"),
         "tool_kind": "other",
         "invocation_id": uuid_of("operation", &captured.id.to_string()),
         "status": status,

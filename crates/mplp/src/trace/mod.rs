@@ -78,7 +78,8 @@ struct Known {
     verb: backout_model::Verb,
     summary: String,
     agent: Option<String>,
-    is_command: bool,
+    /// The program, if it is a command.
+    tool: Option<String>,
     /// What it does to files, once that is so.
     files: Vec<Value>,
     /// The act that it is a step of, if it takes something back.
@@ -174,6 +175,10 @@ impl<'a> Teller<'a> {
         });
         self.first.get_or_insert_with(|| at.clone());
         self.last = Some(at);
+    }
+
+    fn tell_as(&mut self, record: &Record, name: &'static str, family: &'static str, it: Value) {
+        self.say(record, Told::of(name, family, it));
     }
 
     /// Says what became of something outside, in the shape that it has of its own.

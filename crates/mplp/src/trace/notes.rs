@@ -19,10 +19,7 @@ impl Teller<'_> {
             Topic::State => {
                 let payload =
                     json!({"subject": note.subject, "agent": agent(note), "task": task(note)});
-                self.say(
-                    record,
-                    Told::of("state.saved", "compensation_plan", payload),
-                );
+                self.tell_as(record, "state.saved", "compensation_plan", payload);
             }
         }
     }
@@ -30,10 +27,7 @@ impl Teller<'_> {
     fn graph_note(&mut self, record: &Record, note: &Note) {
         let Ok(read) = serde_json::from_value::<GraphNote>(note.body.clone()) else {
             let payload = json!({"subject": note.subject});
-            self.say(
-                record,
-                Told::of("graph.unreadable", "impact_analysis", payload),
-            );
+            self.tell_as(record, "graph.unreadable", "impact_analysis", payload);
             return;
         };
         let (graph, update, nodes, edges, payload) = match read {
@@ -71,7 +65,7 @@ impl Teller<'_> {
                     "why": violated.violation.why,
                     "standing": violated.standing,
                 });
-                self.say(record, Told::of(name, "impact_analysis", payload));
+                self.tell_as(record, name, "impact_analysis", payload);
                 return;
             }
         };
@@ -123,7 +117,7 @@ impl Teller<'_> {
             _ => "drift.rule",
         };
         let payload = json!({"subject": note.subject, "drift": note.body, "agent": agent(note)});
-        self.say(record, Told::of(name, "impact_analysis", payload));
+        self.tell_as(record, name, "impact_analysis", payload);
     }
 }
 

@@ -271,10 +271,7 @@ impl Teller<'_> {
             "actions": act.actions.values().collect::<Vec<_>>(),
         });
         let segment = act.segment.clone();
-        self.say(
-            record,
-            Told::of("rollback.completed", "compensation_plan", payload),
-        );
+        self.tell_as(record, "rollback.completed", "compensation_plan", payload);
         let status = if result == "completed" {
             "completed"
         } else {

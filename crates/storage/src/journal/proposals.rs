@@ -29,33 +29,8 @@ impl Store {
              AND kind IN ('intent', 'proposed', 'refused') ORDER BY lsn LIMIT 1",
             [key.as_str()],
         )?;
-        Ok(found.into_iter().find_map(|record| match record.event {
-            Event::Intent(intent) => Some((intent.id, intent.call?)),
-            Event::Proposed(proposal) => Some((proposal.id, proposal.call?)),
-            Event::Refused(refusal) => Some((refusal.id, refusal.call?)),
-            Event::Captured(_)
-            | Event::Interrupted { .. }
-            | Event::Applied { .. }
-            | Event::Commit { .. }
-            | Event::Abort { .. }
-            | Event::Undone { .. }
-            | Event::Redone { .. }
-            | Event::UndoFailed { .. }
-            | Event::Escalated(_)
-            | Event::TaskBegin { .. }
-            | Event::TaskCommit { .. }
-            | Event::TaskRollback { .. }
-            | Event::Checkpoint(_)
-            | Event::Prompt(_)
-            | Event::Noted(_)
-            | Event::Expired { .. }
-            | Event::Cut { .. }
-            | Event::Lost { .. }
-            | Event::Repaired(_)
-            | Event::RolloutBegun(_)
-            | Event::RolloutAt { .. }
-            | Event::RolloutEnded { .. } => None,
-        }))
+        let mut answers = found.iter().filter_map(|record| record.event.answers());
+        Ok(answers.next().map(|(id, call)| (id, call.clone())))
     }
 }
 

@@ -273,65 +273,19 @@ pub(super) fn unlinked(chain: &Chain) -> Vec<OperationId> {
         .records
         .iter()
         .filter(|record| !record.is_linked && pinned.contains(&record.lsn))
-        .filter_map(|record| match &record.event {
-            Event::Intent(intent) => Some(intent.id),
-            Event::Captured(captured) => Some(captured.id),
-            Event::Proposed(_)
-            | Event::Refused(_)
-            | Event::Interrupted { .. }
-            | Event::Applied { .. }
-            | Event::Commit { .. }
-            | Event::Abort { .. }
-            | Event::Undone { .. }
-            | Event::Redone { .. }
-            | Event::UndoFailed { .. }
-            | Event::Escalated(_)
-            | Event::TaskBegin { .. }
-            | Event::TaskCommit { .. }
-            | Event::TaskRollback { .. }
-            | Event::Checkpoint(_)
-            | Event::Prompt(_)
-            | Event::Noted(_)
-            | Event::Expired { .. }
-            | Event::Cut { .. }
-            | Event::Lost { .. }
-            | Event::Repaired(_)
-            | Event::RolloutBegun(_)
-            | Event::RolloutAt { .. }
-            | Event::RolloutEnded { .. } => None,
-        })
+        .filter_map(|record| Some(record.event.armed()?.0))
         .collect()
 }
 
 /// Lists the operations that a record speaks of as something that happened.
 fn mentioned(event: &Event) -> Vec<OperationId> {
+    // A rollout is no operation.
+    if event.is_of_rollout() {
+        return Vec::new();
+    }
     let mut ids: Vec<OperationId> = event.operation().into_iter().collect();
-    match event {
-        Event::Undone { by, .. } | Event::Redone { by, .. } => ids.push(*by),
-        // A rollout is no operation.
-        Event::RolloutBegun(_) | Event::RolloutAt { .. } | Event::RolloutEnded { .. } => {
-            ids.clear();
-        }
-        Event::Intent(_)
-        | Event::Proposed(_)
-        | Event::Refused(_)
-        | Event::Captured(_)
-        | Event::Interrupted { .. }
-        | Event::Applied { .. }
-        | Event::Commit { .. }
-        | Event::Abort { .. }
-        | Event::UndoFailed { .. }
-        | Event::Escalated(_)
-        | Event::TaskBegin { .. }
-        | Event::TaskCommit { .. }
-        | Event::TaskRollback { .. }
-        | Event::Checkpoint(_)
-        | Event::Prompt(_)
-        | Event::Noted(_)
-        | Event::Expired { .. }
-        | Event::Cut { .. }
-        | Event::Lost { .. }
-        | Event::Repaired(_) => {}
+    if let Event::Undone { by, .. } | Event::Redone { by, .. } = event {
+        ids.push(*by);
     }
     ids
 }

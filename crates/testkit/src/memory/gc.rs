@@ -241,33 +241,7 @@ impl MemoryStore {
 
     /// Tells whether an event arms something that nobody here understands.
     pub(super) fn of_other_driver(&self, event: &Event) -> Option<OfOtherDriver> {
-        let (id, recipe) = match event {
-            Event::Intent(intent) => (intent.id, &intent.recipe),
-            Event::Captured(captured) => (captured.id, &captured.recipe),
-            Event::Proposed(_)
-            | Event::Refused(_)
-            | Event::Interrupted { .. }
-            | Event::Applied { .. }
-            | Event::Commit { .. }
-            | Event::Abort { .. }
-            | Event::Undone { .. }
-            | Event::Redone { .. }
-            | Event::UndoFailed { .. }
-            | Event::Escalated(_)
-            | Event::TaskBegin { .. }
-            | Event::TaskCommit { .. }
-            | Event::TaskRollback { .. }
-            | Event::Checkpoint(_)
-            | Event::Prompt(_)
-            | Event::Noted(_)
-            | Event::Expired { .. }
-            | Event::Cut { .. }
-            | Event::Lost { .. }
-            | Event::Repaired(_)
-            | Event::RolloutBegun(_)
-            | Event::RolloutAt { .. }
-            | Event::RolloutEnded { .. } => return None,
-        };
+        let (id, recipe) = event.armed()?;
         let driver = recipe.driver.clone();
         let known = held(&self.drivers);
         let is_known = known.is_empty() || driver == DriverName::COMMAND || known.contains(&driver);

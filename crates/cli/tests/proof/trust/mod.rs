@@ -8,6 +8,7 @@ mod built_upon;
 mod carried;
 mod concurrent;
 mod depot;
+mod dressed;
 mod forcing;
 mod foreseen;
 mod inside;

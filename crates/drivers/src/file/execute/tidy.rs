@@ -36,6 +36,7 @@ pub(crate) fn tidy(context: &FileContext, recipe: &FileRecipe) -> Result<(), Fil
             node,
             identity,
             replaced,
+            ..
         } = change
         {
             put_away(recipe, from, to, (*node, identity), replaced)?;
@@ -61,6 +62,7 @@ pub(crate) fn is_left(recipe: &FileRecipe) -> Result<bool, FileError> {
             node,
             identity,
             replaced,
+            ..
         } = change
             && !paths.contains(from)
             && exchanged_out(from, to, (*node, identity), replaced)?.is_some()

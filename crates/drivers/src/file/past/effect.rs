@@ -50,6 +50,7 @@ fn changes_in(
                 node,
                 identity,
                 replaced,
+                ..
             } => {
                 if !replaced.is_absent() {
                     trees.add_sides((index, to), (replaced, &Image::Absent), &mut all)?;

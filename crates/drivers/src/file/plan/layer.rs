@@ -17,7 +17,7 @@ use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Holes, Image, Kind, Meta};
 use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material};
-use crate::file::sys::{Dir, Node, Place};
+use crate::file::sys::{Dir, Node, Place, bytes};
 
 /// More files than this are copied when it is time; until then they would only take room in memory.
 const STAGED_MAX: usize = 200;
@@ -129,7 +129,9 @@ impl Planner<'_> {
         {
             return self.retouch_whole(path, &meta);
         }
-        if size <= INLINE_BYTES_MAX && self.open < STAGED_MAX {
+        // A copy keeps the holes, which a list of bytes does not.
+        let has_holes = bytes::has_holes(&source.read()?, size);
+        if size <= INLINE_BYTES_MAX && !has_holes && self.open < STAGED_MAX {
             let mut content = Vec::new();
             source
                 .read()?

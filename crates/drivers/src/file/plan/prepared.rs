@@ -12,7 +12,7 @@ use crate::file::error::FileError;
 use crate::file::execute::{Step, opened, secure};
 use crate::file::mounted::mounts_of;
 use crate::file::past::inside_of;
-use crate::file::recipe::{Change, FileRecipe, Image, Kind, ParentTimes};
+use crate::file::recipe::{Change, FileRecipe, Image, Kind, ParentTimes, leave_to_others};
 use crate::file::stage::Staged;
 use crate::file::sys::Dir;
 
@@ -26,7 +26,8 @@ pub(crate) fn prepared(
     undo: Option<BTreeSet<TargetPath>>,
 ) -> Result<Prepared<Staged>, FileError> {
     secure(context, &steps)?;
-    let changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
+    let mut changes: Vec<Change> = steps.iter().map(|step| step.change.clone()).collect();
+    leave_to_others(&mut changes);
     let recipe = FileRecipe {
         operation: id,
         inside: inside_of(context, &mut keeper, &changes)?,

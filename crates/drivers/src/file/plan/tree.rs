@@ -10,7 +10,7 @@ use backout_model::TargetPath;
 
 use super::{Planner, View, near};
 use crate::file::any_bytes::AnyBytes;
-use crate::file::before_image::is_same_mount;
+use crate::file::before_image::{is_same_mount, meta_of_moved};
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
 use crate::file::recipe::{Change, Image, Kind, Meta};
@@ -221,6 +221,7 @@ impl Planner<'_> {
             node: node.kind,
             identity: node.identity,
             replaced,
+            meta: meta_of_moved(&place, &node)?,
         };
         let step = Step::new(0, change, Material::Image);
         self.steps.push(Step {

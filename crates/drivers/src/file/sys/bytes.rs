@@ -135,11 +135,29 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
 
 /// Tells whether a file has holes.
 pub(crate) fn has_holes(file: &File, size: u64) -> bool {
-    matches!(seek(file, SeekFrom::Hole(0)), Ok(end) if end < size)
+    in_place(
+        file,
+        || matches!(seek(file, SeekFrom::Hole(0)), Ok(end) if end < size),
+    )
 }
 
-/// Lists the holes of a file, by start and end. One in too many pieces is told as one without.
+/// Lists the holes of a file, by start and end. One in too many pieces is told as one without. Where the file is read next
+/// stays the same.
 pub(crate) fn holes(file: &File, size: u64) -> Holes {
+    in_place(file, || listed_holes(file, size))
+}
+
+/// Looks around in a file. Whoever reads it afterwards begins where he would have.
+fn in_place<T>(file: &File, look: impl FnOnce() -> T) -> T {
+    let at = seek(file, SeekFrom::Current(0));
+    let found = look();
+    if let Ok(at) = at {
+        let _cannot_fail_if_it_was_there = seek(file, SeekFrom::Start(at));
+    }
+    found
+}
+
+fn listed_holes(file: &File, size: u64) -> Holes {
     let mut holes = Holes::new();
     let mut at = 0;
     while at < size {

@@ -180,6 +180,7 @@ fn changes(world: &World, shape: Shape, old: Written) -> Vec<Change> {
                 node: Kind::File,
                 identity: node(world, "a").identity,
                 replaced: Image::Absent,
+                meta: None,
             });
             fs::rename(a.as_path(), to.as_path()).unwrap();
         }
@@ -191,6 +192,7 @@ fn changes(world: &World, shape: Shape, old: Written) -> Vec<Change> {
                 node: Kind::File,
                 identity: node(world, "x").identity,
                 replaced: kept(world, "a", home.clone()),
+                meta: None,
             });
             fs::rename(a.as_path(), home.path().as_path()).unwrap();
             fs::rename(from.as_path(), a.as_path()).unwrap();

@@ -8,6 +8,7 @@ use super::homes::without_directory;
 use super::prepare::Undo;
 use super::rights::{gap_of, only_root};
 use super::stamps::written_below;
+use crate::file::before_image::meta_of_moved;
 use crate::file::compare::{Current, differs_in_kind};
 use crate::file::error::FileError;
 use crate::file::execute::{Seen, Step};
@@ -129,6 +130,10 @@ impl Undo<'_> {
             node: node.kind,
             identity: node.identity,
             replaced: there,
+            meta: new
+                .place
+                .as_ref()
+                .map_or(Ok(None), |place| meta_of_moved(place, &node))?,
         };
         let step = Step::new(0, change, Material::Image);
         self.steps.push(Step {

@@ -159,6 +159,7 @@ impl Undo<'_> {
                 node,
                 identity,
                 replaced,
+                ..
             } => self.take_back_move((from, to), (*node, identity), replaced, state),
             Change::Retouch {
                 path,
@@ -370,6 +371,7 @@ fn returning<'r>(changes: impl Iterator<Item = &'r Change>) -> HashMap<u64, Targ
                 identity,
                 node,
                 replaced,
+                ..
             } => {
                 all.extend(kept_number(replaced, to));
                 if *node != Kind::Directory {

@@ -31,6 +31,7 @@ impl Undo<'_> {
                 node,
                 identity,
                 replaced,
+                ..
             } => {
                 let old = Current::at(from)?.node;
                 let is_there = old.is_some_and(|old| old.is_kept(*node, identity));
