@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use backout_model::{AgentId, CallKey, Strategy, TaskId};
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
-use clap::{Args, Parser, ValueEnum, ValueHint};
+use clap::{Args, FromArgMatches as _, Parser, ValueEnum, ValueHint};
 
 use crate::commands::Subcommand;
 use crate::commands::gc::parse_size;
 
-const STYLES: Styles = Styles::styled()
+pub(crate) const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default())
@@ -157,7 +157,8 @@ pub(crate) enum Color {
 
 /// Reads a command line.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(arguments)
+    let matches = crate::command().try_get_matches_from(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut crate::command()))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod drivers;
 mod env_vars;
 mod failure;
 mod graph;
+mod help;
 mod input;
 mod inside;
 mod lineage;
@@ -68,5 +69,5 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Describes the whole command line, for help, completions and manual pages.
 pub fn command() -> clap::Command {
-    Cli::command()
+    help::grouped(Cli::command())
 }

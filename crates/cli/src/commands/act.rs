@@ -14,7 +14,7 @@ use crate::programs::Deed;
 use crate::session::Session;
 use crate::show;
 
-/// Do something that Backout cannot see, with the program that takes it back.
+/// Run a program together with the one that takes it back.
 ///
 /// For what lies outside of files, rows and calls: a user account, a DNS record by its own tool, a job in a queue. The programs and what they are told are kept
 /// before PROGRAM starts; `backout undo` runs the one that takes it back, in the directory that you are in now. What PROGRAM prints is its answer, and is kept

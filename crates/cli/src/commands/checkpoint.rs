@@ -12,7 +12,9 @@ use crate::input::read_file_or_stdin;
 use crate::paths::directories;
 use crate::session::Session;
 
-/// Mark this point, to return to it with `backout rollback --to`, or to go on from it with `backout resume`.
+/// Mark this point, to return to it or to go on from it.
+///
+/// `backout rollback --to` returns to it, and `backout resume` goes on from it.
 ///
 /// With `--agent` or `--task` the mark is for their work only, and keeps what `backout resume` needs: how far the agent is, what it decided, where it
 /// worked, which variables it had changed, what it could take back, and its state. A state is data, at most 4 MiB of it.

@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Print a script that completes commands and options in your shell.
+/// Print a script that completes commands in your shell.
 ///
 /// For bash: `backout completions bash > ~/.local/share/bash-completion/completions/backout`
 #[derive(Debug, Args)]

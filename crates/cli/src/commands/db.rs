@@ -11,7 +11,9 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::show;
 
-/// Enroll databases, so that every row that anybody changes in them can be taken back.
+/// Enroll databases, so that every row that changes can come back.
+///
+/// What counts is every change, whoever makes it and with whichever program.
 #[derive(Debug, Args)]
 pub(crate) struct DbArgs {
     #[command(subcommand)]

@@ -9,7 +9,9 @@ use crate::agents::doctor;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Check that the store is healthy, what the file system here can do, and whether the agents here are protected.
+/// Check the store, the file system and the agents here.
+///
+/// It says whether the store is healthy, what the file system here can do, and whether each agent on this machine is protected.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// A directory of the file system to check.

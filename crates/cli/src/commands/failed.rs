@@ -8,7 +8,9 @@ use crate::failure::Failure;
 use crate::session::{Session, reference, references};
 use crate::show::undo::Asked;
 
-/// List undos that failed and wait for a person, with what was tried and what to do next.
+/// List undos that failed and wait for a person.
+///
+/// Each is listed with what was tried and what to do next.
 ///
 /// An undo that fails climbs: it is tried again, with the same bytes from elsewhere, by your hook that restores the
 /// environment, and then a person is told. What is listed here is what nothing of that helped with. It is gone from the

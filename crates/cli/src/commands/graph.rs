@@ -12,7 +12,9 @@ use crate::failure::Failure;
 use crate::input::read_file_or_stdin;
 use crate::session::Session;
 
-/// Keep the project's state graph: contexts, plans, steps, roles, traces and what leads from one to another.
+/// Keep the project's state graph, in versions that are checked.
+///
+/// It holds contexts, plans, steps, roles and traces, and what leads from one to another.
 ///
 /// Objects follow the MPLP v1.0.0 schemas. Each update is a new version in the journal; nothing is overwritten.
 #[derive(Debug, Args)]

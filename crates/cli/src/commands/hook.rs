@@ -6,7 +6,9 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Answer an event of a coding agent, which comes on standard input. `backout init` sets it up.
+/// Answer an event of a coding agent; `backout init` sets it up.
+///
+/// The event comes on standard input.
 ///
 /// Before a file tool writes, what is there is kept; afterwards what was written is recorded and checked. Whatever fails ends in
 /// a refusal: exit code 2 and one line on standard error.

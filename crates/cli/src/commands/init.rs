@@ -20,7 +20,9 @@ use crate::agents::setup::{self, Gets, Planned};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Protect a coding agent: every write of its file tools and everything that its shell commands do can be undone.
+/// Protect a coding agent: whatever it writes can be undone.
+///
+/// That is every write of its file tools, and everything that its shell commands do to files.
 ///
 /// It edits the agent's own settings and leaves what is there as it is. The edit is an operation: undo it, or use `--remove`.
 /// Agents: claude-code, codex, gemini, qwen, opencode, copilot, cline, cursor.

@@ -17,9 +17,9 @@ use crate::show;
 /// How many operations are listed when nobody says.
 const LIMIT: usize = 25;
 
-/// List what was done, newest first, and draw what was built on what.
+/// List what was done, and draw what was built on what.
 ///
-/// ● is in effect, ○ is not, ◇ took something back, ✗ needs somebody to look at it. A line leads from each operation
+/// The newest is at the top. ● is in effect, ○ is not, ◇ took something back, ✗ needs somebody to look at it. A line leads from each operation
 /// down to what it was built on. `--agent` and `--task`, typed here, list only their operations.
 #[derive(Debug, Args)]
 #[expect(

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Print the manual page, or write the pages of all commands into a directory.
+/// Print the manual page, or write all pages into a directory.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// Write a page for every command into this directory.

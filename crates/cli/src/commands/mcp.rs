@@ -16,7 +16,7 @@ use crate::paths::absolute;
 use crate::session::Session;
 use crate::state_dir::state_dir;
 
-/// Serve an agent over MCP, the Model Context Protocol, on standard input and output.
+/// Serve an agent over MCP, on standard input and output.
 ///
 /// The agent gets tools to write files, keys and rows, to run and try commands, to call services, and to look at and take back
 /// its own work. It writes only in its directories. It cannot approve what waits for a decision, let images go, change rules or

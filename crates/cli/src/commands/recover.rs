@@ -8,7 +8,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::session::{Session, references};
 
-/// Settle what dead processes left behind, or decide about it by hand.
+/// Settle what dead processes left, or decide about it by hand.
 ///
 /// A write, an undo or a redo whose process died half-way is taken back, guarded like an undo. `backout redo ID` brings
 /// a write back; an undo or a redo is done again. If the process that watched a `run` died, what the command did stays

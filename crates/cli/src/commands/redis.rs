@@ -18,7 +18,7 @@ use crate::show;
 /// How often it is tried again because somebody wrote one of the keys at the same moment.
 const TRIES_MAX: usize = 5;
 
-/// Run commands on a Redis server, with an undo for every key that they write.
+/// Run Redis commands, with an undo for every key that they write.
 ///
 /// The server says which keys a command writes. What they are is kept before anything happens, value and time to live, and if
 /// somebody else writes one of them in between, nothing happens and it is tried again. Several commands, from a file or from

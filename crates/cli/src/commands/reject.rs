@@ -7,7 +7,9 @@ use super::approve::WhyArg;
 use crate::failure::Failure;
 use crate::session::{Session, reference};
 
-/// Refuse a proposal. Nothing is written, and the journal says who refused it and why.
+/// Refuse a proposal; nothing is written.
+///
+/// The journal says who refused it, and why.
 #[derive(Debug, Args)]
 pub(crate) struct RejectArgs {
     /// The proposal.

@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::show;
 use crate::show::undo::{Asked, Words};
 
-/// Take back a whole task, everything since a checkpoint, or all that answered a prompt.
+/// Take back a task, a prompt, or all since a checkpoint.
 ///
 /// A checkpoint that keeps directories (`backout checkpoint --roots`) makes them what they were, whoever changed them;
 /// operations elsewhere stay. What is overwritten is kept: `backout undo` brings it back.

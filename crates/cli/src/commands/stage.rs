@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::show::undo::Asked;
 
-/// Begin and end stages of a pipeline; one that fails goes back to where it began.
+/// Begin and end stages; one that fails goes back to its beginning.
 ///
 /// A stage belongs to `--task`, or to `--agent`. Its snapshot is the place in the journal where it began. What becomes of a stage that fails is said when it
 /// is ended or begun, else in `[triggers]` of `backout.toml`: it is rolled back unless somebody says otherwise.

@@ -6,7 +6,9 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Show where things stand: open tasks, unfinished work, the newest operations, the store.
+/// Show what is at work, what waits for you, and the store.
+///
+/// It lists open tasks, unfinished work, what waits for a decision with what to type, and the newest operations.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {}
 

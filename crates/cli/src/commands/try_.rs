@@ -21,7 +21,7 @@ use crate::show::diff::Style;
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
-/// Run a command in a layer above the real files, look at what it changed, then apply or discard it
+/// Try a command in a layer, look, then apply or discard
 ///
 /// The command sees the machine as it is. What it writes lands in a layer; the real files stay
 /// untouched until the changes are applied, as one operation that `backout undo` takes back.

@@ -9,7 +9,9 @@ use crate::failure::Failure;
 use crate::paths::absolute;
 use crate::session::Session;
 
-/// Check the whole store: every record against its hash, every image against its digest.
+/// Check every record and every image of the store.
+///
+/// A record is held against its hash and its neighbours, an image against its digest.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
     /// Check what `backout export --format mplp` wrote instead: its sums, its chain, whether its story follows from its records, and whether the journal still has every

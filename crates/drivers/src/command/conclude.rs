@@ -31,6 +31,7 @@ impl Settling<'_> {
             counts.changed += changes.len() as u64;
         }
         leave_to_others(&mut changes);
+        self.keep_texts(&mut changes);
         let own: HashSet<&TargetPath> = changes.iter().filter_map(Change::set_path).collect();
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         let mut is_nothing = changes.is_empty();

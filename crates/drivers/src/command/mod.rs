@@ -42,6 +42,7 @@ mod renames;
 mod rewrites;
 mod scan;
 mod settle;
+mod texts;
 mod tracker;
 mod trees;
 

@@ -32,10 +32,10 @@ pub(crate) const INLINE_BYTES_MAX: u64 = RIDING_BYTES_MAX;
 
 /// All contents that ride with one record together, where whole inodes can be kept as well: with many
 /// files that is cheaper to do and much cheaper to undo.
-const INLINE_TOTAL_USUAL: u64 = 4 * 1024 * 1024;
+pub(crate) const INLINE_TOTAL_USUAL: u64 = 4 * 1024 * 1024;
 
 /// How many they are then at most.
-const INLINE_COUNT_USUAL: usize = 512;
+pub(crate) const INLINE_COUNT_USUAL: usize = 512;
 
 /// All contents that ride with one record together, where nothing else can be done.
 const INLINE_TOTAL_MAX: u64 = 64 * 1024 * 1024;

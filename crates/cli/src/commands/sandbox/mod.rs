@@ -16,10 +16,11 @@ use crate::session::Session;
 use crate::show;
 use crate::show::diff::Style;
 
-/// Let commands run above the real files, with a checkpoint after each, until you apply or drop it all
+/// Run commands in layers, with a checkpoint after each
 ///
-/// A sandbox sees the machine as it is. Each command writes into a layer of its own; if it fails,
-/// its layer is dropped and all is as before it. The real files stay untouched until `apply`,
+/// A sandbox sees the machine as it is. Each command writes into a layer of its own, above those of
+/// the commands before it; if it fails, its layer is dropped and all is as before it. The real files
+/// stay untouched until `apply`,
 /// one operation that `backout undo` takes back:
 ///
 ///   backout sandbox start

@@ -16,6 +16,7 @@ mod inverse;
 mod kept;
 mod later;
 mod left_out;
+mod merging;
 mod own_state;
 mod parts;
 mod promised;
