@@ -16,22 +16,41 @@ const GROUPS: [(&str, &[&str]); 10] = [
     (
         "Write files and keys",
         &[
-            "write", "edit", "set", "unset", "merge", "rm", "mv", "cp", "mkdir", "ln", "chmod", "chown", "batch",
+            "write", "edit", "set", "unset", "merge", "rm", "mv", "cp", "mkdir", "ln", "chmod",
+            "chown", "batch",
         ],
     ),
     ("Write elsewhere", &["sql", "db", "redis", "http", "act"]),
     ("Look", &["log", "show", "diff", "status"]),
     (
         "Take back",
-        &["undo", "redo", "restore", "rollback", "checkpoint", "failed"],
+        &[
+            "undo",
+            "redo",
+            "restore",
+            "rollback",
+            "checkpoint",
+            "failed",
+        ],
     ),
-    ("Work that belongs together", &["task", "commit", "resume", "stage", "graph"]),
+    (
+        "Work that belongs together",
+        &["task", "commit", "resume", "stage", "graph"],
+    ),
     (
         "Rules and decisions",
-        &["config", "pending", "approve", "reject", "rollout", "drift", "watch"],
+        &[
+            "config", "pending", "approve", "reject", "rollout", "drift", "watch",
+        ],
     ),
-    ("Agents and servers", &["init", "hook", "mcp", "serve", "ui"]),
-    ("Look after the store", &["recover", "verify", "gc", "doctor", "export"]),
+    (
+        "Agents and servers",
+        &["init", "hook", "mcp", "serve", "ui"],
+    ),
+    (
+        "Look after the store",
+        &["recover", "verify", "gc", "doctor", "export"],
+    ),
     ("This program", &["completions", "man", "help"]),
 ];
 
@@ -45,7 +64,11 @@ pub(crate) fn grouped(command: Command) -> Command {
 fn page(command: &Command) -> StyledStr {
     let mut page = StyledStr::new();
     let fails = "text is written into memory";
-    write!(page, "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n").expect(fails);
+    write!(
+        page,
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n"
+    )
+    .expect(fails);
     let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
     for (heading, names) in GROUPS {
         write!(page, "\n{header}{heading}:{header:#}\n").expect(fails);
@@ -54,14 +77,20 @@ fn page(command: &Command) -> StyledStr {
             writeln!(page, "  {literal}{name:11}{literal:#}  {about}").expect(fails);
         }
     }
-    write!(page, "\n{header}Options:{header:#}\n{{options}}{{after-help}}").expect(fails);
+    write!(
+        page,
+        "\n{header}Options:{header:#}\n{{options}}{{after-help}}"
+    )
+    .expect(fails);
     page
 }
 
 /// What a command says of itself. The parser makes the one called `help` later.
 fn about(command: &Command, name: &str) -> StyledStr {
     let found = command.find_subcommand(name).and_then(Command::get_about);
-    found.cloned().unwrap_or_else(|| "Print this page, or the help of a command".into())
+    found
+        .cloned()
+        .unwrap_or_else(|| "Print this page, or the help of a command".into())
 }
 
 #[cfg(test)]
@@ -73,7 +102,11 @@ mod tests {
         let command = crate::command();
         let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
         let mut shown: Vec<&str> = shown.map(Command::get_name).chain(["help"]).collect();
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
         shown.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(grouped, shown);

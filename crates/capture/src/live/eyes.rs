@@ -196,7 +196,14 @@ impl Eyes {
                     return Some(given.map_or(Answer::Told, Answer::Gave));
                 }
                 Carried::Over(Err(errno)) => return Some(Answer::Refuse(errno.raw_os_error())),
-                Carried::Again => return None,
+                Carried::Failed(errno) => {
+                    observer.did_not_happen();
+                    return Some(Answer::Refuse(errno.raw_os_error()));
+                }
+                Carried::Again => {
+                    observer.did_not_happen();
+                    return None;
+                }
                 Carried::ByKernel => {}
             }
         }
@@ -210,6 +217,7 @@ impl Eyes {
             Answer::Continue | Answer::Perform | Answer::Watch => {}
         }
         if Operands::read(notice, shape).as_ref() != Ok(operands) {
+            observer.did_not_happen();
             return None;
         }
         let has_names = operands.are_names() || touch.second.is_some();

@@ -103,6 +103,9 @@ pub trait Observer {
     /// command may be at work with it already, while it is still open here.
     fn made(&mut self, place: &Place, number: (u64, u64));
 
+    /// Is told that the call that was asked about last failed or is looked at again: none of what it would have done happened.
+    fn did_not_happen(&mut self);
+
     /// Tells whether a file that has one name is known to be one that the command made, by its device and number, so that
     /// the call goes on at once.
     fn is_made(&mut self, number: (u64, u64), act: Act) -> bool;

@@ -23,6 +23,7 @@ const TRIES_MAX: usize = 100;
 impl Recorder {
     /// Looks around before a call, and answers it if nothing has to be kept for it.
     pub(super) fn prepare(&mut self, touch: &mut Touch) -> Option<Answer> {
+        self.others.expects_anew();
         match touch.act {
             Act::Standing => return Some(Answer::Continue),
             // What a process mounts for itself alone is gone with it.

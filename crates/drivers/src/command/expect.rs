@@ -16,7 +16,7 @@ impl Recorder {
         }
         let path = |place: &Place| TargetPath::new(place.path()).ok();
         if let (Act::Link, Some(second)) = (touch.act, touch.second.as_ref().and_then(path)) {
-            self.others.expect(&second, What::Arrives);
+            self.others.expect_of_call(&second, What::Arrives);
         }
         let (Some(place), Some(first)) = (&touch.first, touch.first.as_ref().and_then(path)) else {
             return;
@@ -29,14 +29,14 @@ impl Recorder {
                 is_exclusive,
             } => {
                 match &node {
-                    None if creates => self.others.expect(&first, What::Arrives),
+                    None if creates => self.others.expect_of_call(&first, What::Arrives),
                     // It fails.
                     None => return,
                     Some(_) if creates && is_exclusive => return,
                     Some(_) => {}
                 }
                 if writes || node.is_none() {
-                    self.others.expect(&first, What::Closed);
+                    self.others.expect_of_call(&first, What::Closed);
                 }
                 if let Some(node) = node.filter(|node| node.is_shared && node.kind == Kind::File) {
                     let number = (node.identity.dev, node.identity.ino);
@@ -44,19 +44,21 @@ impl Recorder {
                 }
                 // Whoever writes a program that gives rights takes those away.
                 if node.is_some_and(|node| node.mode & 0o6000 != 0) {
-                    self.others.expect(&first, What::Dressed);
+                    self.others.expect_of_call(&first, What::Dressed);
                 }
             }
             Act::Unlink | Act::Rmdir if node.is_some() => {
-                self.others.expect(&first, What::Leaves);
+                self.others.expect_of_call(&first, What::Leaves);
                 if answer == Answer::Done {
                     self.others.went(&first);
                 }
             }
-            Act::Make if node.is_none() => self.others.expect(&first, What::Arrives),
+            Act::Make if node.is_none() => self.others.expect_of_call(&first, What::Arrives),
             Act::Attributes | Act::Times if node.is_some() => {
-                self.others.expect(&first, What::Dressed);
+                self.others.expect_of_call(&first, What::Dressed);
             }
+            // One that is only passed on does nothing: both names are the same file.
+            Act::Rename { .. } if answer == Answer::Continue => {}
             Act::Rename { flags } => {
                 if let Some(second) = touch.second.as_ref().and_then(path) {
                     let is_exchange = is_exchange(flags);
@@ -85,11 +87,11 @@ impl Recorder {
     }
 
     fn expect_move(&mut self, from: &TargetPath, to: &TargetPath, is_exchange: bool) {
-        self.others.expect(from, What::Leaves);
-        self.others.expect(to, What::Arrives);
+        self.others.expect_of_call(from, What::Leaves);
+        self.others.expect_of_call(to, What::Arrives);
         if is_exchange {
-            self.others.expect(to, What::Leaves);
-            self.others.expect(from, What::Arrives);
+            self.others.expect_of_call(to, What::Leaves);
+            self.others.expect_of_call(from, What::Arrives);
         }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! The kernel tells what happens in a directory (inotify), but not who did it. The command asks before each of its calls, so
 //! we know how often it makes, removes, opens and changes each name. What happens more often than that was done by somebody
-//! else. Each call is expected before it happens, so nothing of the command's own is ever taken for another's.
+//! else. Each call is expected before it happens, so nothing of the command's own is ever taken for another's. Of a call that
+//! fails nothing is expected any more.
 //!
 //! The kernel makes one event of two that are alike and not read yet. So that two writers who close a file one right after the
 //! other stay two, writes are told as well: one of them lies between any two closes that matter.
 //!
 //! Not seen: who has a file open for writing when the command ends and goes on writing (the guard of the undo sees that), and
-//! what hides behind a call of the command that failed.
+//! what hides behind a call of the command that failed and that the kernel carried out.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -98,6 +99,10 @@ pub(super) struct Others {
     numbers: HashMap<(u64, u64), i32>,
     inodes: HashMap<i32, Inode>,
     balances: HashMap<TargetPath, Balance>,
+    /// What was expected of the last call.
+    last: Vec<(TargetPath, What)>,
+    /// The file of several names that it was expected to close.
+    last_inode: Option<i32>,
     /// Why others may go unseen.
     blind: Option<String>,
     /// The directory that tells of commands which begin and end.
@@ -120,6 +125,8 @@ impl Others {
             numbers: HashMap::new(),
             inodes: HashMap::new(),
             balances: HashMap::new(),
+            last: Vec::new(),
+            last_inode: None,
             blind,
             neighbours: None,
             has_new_neighbours: true,
@@ -203,6 +210,7 @@ impl Others {
             closed: open,
         });
         inode.closed += 1;
+        self.last_inode = Some(watch);
     }
 
     fn is_blind(&mut self, errno: Errno) {
@@ -220,6 +228,35 @@ impl Others {
     pub(super) fn expect(&mut self, path: &TargetPath, what: What) {
         if self.inotify.is_some() {
             *self.balances.entry(path.clone()).or_default().of(what) += 1;
+        }
+    }
+
+    /// Expects the same of the call that is asked about, as long as that does not fail.
+    pub(super) fn expect_of_call(&mut self, path: &TargetPath, what: What) {
+        self.expect(path, what);
+        self.last.push((path.clone(), what));
+    }
+
+    /// What is expected from now on is of another call.
+    pub(super) fn expects_anew(&mut self) {
+        self.last.clear();
+        self.last_inode = None;
+    }
+
+    /// The call did not do what was expected of it. Else the next that somebody else does of the kind would pass for it.
+    pub(super) fn expect_no_more(&mut self) {
+        for (path, what) in self.last.drain(..) {
+            if let Some(balance) = self.balances.get_mut(&path) {
+                let expected = balance.of(what);
+                *expected = expected.saturating_sub(1);
+            }
+        }
+        let inode = self
+            .last_inode
+            .take()
+            .and_then(|it| self.inodes.get_mut(&it));
+        if let Some(inode) = inode {
+            inode.closed = inode.closed.saturating_sub(1);
         }
     }
 

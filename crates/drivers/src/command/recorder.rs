@@ -421,6 +421,10 @@ impl Observer for Recorder {
         }
     }
 
+    fn did_not_happen(&mut self) {
+        self.others.expect_no_more();
+    }
+
     fn is_made(&mut self, number: (u64, u64), act: Act) -> bool {
         if !self.made.contains_key(&number) {
             return false;
@@ -458,6 +462,7 @@ impl Observer for Recorder {
             if is_linked {
                 self.linked(linking);
             } else {
+                self.others.expect_no_more();
                 self.not_linked(linking);
             }
             return true;
@@ -477,6 +482,7 @@ impl Observer for Recorder {
                 .moved(&moving.from, &moving.to, is_exchange, is_tree);
             Note::Moved
         } else {
+            self.others.expect_no_more();
             Note::NotMoved
         };
         self.is_so(note);

@@ -222,9 +222,9 @@ impl Recorder {
             // Two names of one file: the kernel does nothing.
             Some(other) if other.identity.ino == node.identity.ino => return Ok(Answer::Continue),
             Some(_) if is_exchange => drop(self.origin(to)?),
-            Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Ok(Answer::Continue),
-            // Into itself: the kernel says no.
-            Some(_) if to.path().starts_with(from.path()) => return Ok(Answer::Continue),
+            Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Ok(Answer::Fails(EEXIST)),
+            // Into itself.
+            Some(_) if to.path().starts_with(from.path()) => return Ok(Answer::Fails(EINVAL)),
             Some(other) if other.kind == Kind::Directory && node.kind != Kind::Directory => {
                 return Ok(Answer::Fails(EISDIR));
             }

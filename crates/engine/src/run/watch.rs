@@ -148,6 +148,10 @@ impl Observer for Asking<'_, '_> {
         self.recorder.made(place, number);
     }
 
+    fn did_not_happen(&mut self) {
+        self.recorder.did_not_happen();
+    }
+
     fn is_made(&mut self, number: (u64, u64), act: Act) -> bool {
         self.recorder.is_made(number, act)
     }

@@ -39,7 +39,7 @@ impl Call<'_> {
             Some(Dressing::Mode) => {
                 let handle = self.handle()?;
                 if self.is_link() {
-                    return Err(Carried::Over(Err(Errno::OPNOTSUPP)));
+                    return Err(Carried::Failed(Errno::OPNOTSUPP));
                 }
                 let mode = Mode::from_raw_mode(self.int(mode_at) & 0o7777);
                 let done = chmodat(CWD, link_of(&handle), mode, AtFlags::empty());
@@ -72,10 +72,10 @@ impl Call<'_> {
         let name = self.attribute(name_at)?;
         let (value, size, flags) = self.value(name_at)?;
         if flags & !(XattrFlags::CREATE | XattrFlags::REPLACE).bits() != 0 {
-            return Err(Carried::Over(Err(Errno::INVAL)));
+            return Err(Carried::Failed(Errno::INVAL));
         }
         if size > XATTR_VALUE_BYTES_MAX {
-            return Err(Carried::Over(Err(Errno::TOOBIG)));
+            return Err(Carried::Failed(Errno::TOOBIG));
         }
         let mut bytes = vec![0; size];
         self.read(value, &mut bytes)?;
@@ -98,7 +98,7 @@ impl Call<'_> {
         }
         let mut bytes = [0; 16];
         if self.argument(name_at + 2) < bytes.len() as u64 {
-            return Err(Carried::Over(Err(Errno::INVAL)));
+            return Err(Carried::Failed(Errno::INVAL));
         }
         self.read(self.argument(name_at + 1), &mut bytes)?;
         let [value, rest] = [0, 8].map(|at| {
@@ -116,12 +116,12 @@ impl Call<'_> {
             Ok(_) | Err(Errno::NAMETOOLONG) => Err(Errno::RANGE),
             Err(errno) => Err(errno),
         };
-        let name = name.map_err(|errno| Carried::Over(Err(errno)))?;
+        let name = name.map_err(Carried::Failed)?;
         Ok(OsString::from_vec(name))
     }
 
     pub(super) fn set_times(&self) -> Result<Carried, Carried> {
-        let times = times_of(self.notice).map_err(|errno| Carried::Over(Err(errno)))?;
+        let times = times_of(self.notice).map_err(Carried::Failed)?;
         let Some(times) = times else {
             return Err(Carried::ByKernel);
         };

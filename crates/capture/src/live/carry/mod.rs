@@ -41,6 +41,8 @@ pub(super) enum Carried {
     /// It is over, and made this file, known by its device and number. It gave a descriptor of this number, unless the
     /// process knows that already: then the file is still open here.
     Made(Result<i32, OwnedFd>, (u64, u64)),
+    /// It failed, and nothing happened.
+    Failed(Errno),
     /// What was looked at is not there any more: it must be looked at again.
     Again,
     /// The kernel has to do it.
@@ -49,7 +51,10 @@ pub(super) enum Carried {
 
 impl From<Result<(), Errno>> for Carried {
     fn from(result: Result<(), Errno>) -> Self {
-        Self::Over(result.map(|()| 0))
+        match result {
+            Ok(()) => Self::Over(Ok(0)),
+            Err(errno) => Self::Failed(errno),
+        }
     }
 }
 
@@ -117,7 +122,7 @@ impl Call<'_> {
         let asked = OFlags::from_bits_retain(asked);
         let is_new = self.place.stat.is_none();
         if is_new && !asked.contains(OFlags::CREATE) {
-            return Err(Carried::Over(Err(Errno::NOENT)));
+            return Err(Carried::Failed(Errno::NOENT));
         }
         if self.may_wait() {
             return Err(Carried::ByKernel);
@@ -178,7 +183,7 @@ impl Call<'_> {
             Errno::NOENT | Errno::LOOP if !is_new && !self.is_link() => Carried::Again,
             // Somebody has a lease of it, and is asked to give it back.
             Errno::WOULDBLOCK => Carried::ByKernel,
-            other => Carried::Over(Err(other)),
+            other => Carried::Failed(other),
         })?;
         self.must_be(&file)?;
         Ok(file)
@@ -200,7 +205,7 @@ impl Call<'_> {
         let length = self.argument(1);
         // That comes before the look whether the file is there.
         if length.cast_signed() < 0 {
-            return Err(Carried::Over(Err(Errno::INVAL)));
+            return Err(Carried::Failed(Errno::INVAL));
         }
         let size = self.place.stat.as_ref().map_or(0, |stat| stat.st_size);
         let grows = u64::try_from(size).is_ok_and(|size| length > size);
@@ -243,13 +248,13 @@ impl Call<'_> {
         let done = match which(self.notice.number) {
             Some(New::Directory) => self.masked(|| mkdirat(dir, &name, rights))?,
             Some(New::Node) => {
-                let kind = kind_of(mode).map_err(|errno| Carried::Over(Err(errno)))?;
+                let kind = kind_of(mode).map_err(Carried::Failed)?;
                 let device = u64::from(self.int(mode_at + 1));
                 self.masked(|| mknodat(dir, &name, kind, rights, device))?
             }
             Some(New::Link) => {
                 let to = read_path(self.notice.thread, self.argument(0));
-                let to = to.map_err(|errno| Carried::Over(Err(errno)))?;
+                let to = to.map_err(Carried::Failed)?;
                 symlinkat(to.as_slice(), dir, &name)
             }
             None => return Err(Carried::ByKernel),
@@ -259,19 +264,19 @@ impl Call<'_> {
 
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Carried> {
         let read = read_exactly(self.notice.thread, address, into);
-        read.map_err(|errno| Carried::Over(Err(errno)))
+        read.map_err(Carried::Failed)
     }
 
     /// Holds what was looked at.
     fn handle(&self) -> Result<OwnedFd, Carried> {
         if self.place.stat.is_none() {
-            return Err(Carried::Over(Err(Errno::NOENT)));
+            return Err(Carried::Failed(Errno::NOENT));
         }
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = openat(&self.place.dir, self.name(), flags, Mode::empty());
         let handle = opened.map_err(|errno| match errno {
             Errno::NOENT => Carried::Again,
-            other => Carried::Over(Err(other)),
+            other => Carried::Failed(other),
         })?;
         self.must_be(&handle)?;
         Ok(handle)

@@ -9,9 +9,24 @@ const TEXT: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
 
 /// How commands change the second line: in place, by a new file, and as a comparison of directories sees it.
 const WAYS: [&[&str]; 3] = [
-    &["run", "--", "sh", "-c", "printf 'one\\nTWO\\nthree\\nfour\\nfive\\nsix\\nseven\\n' > f"],
+    &[
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "printf 'one\\nTWO\\nthree\\nfour\\nfive\\nsix\\nseven\\n' > f",
+    ],
     &["run", "--", "sed", "-i", "s/two/TWO/", "f"],
-    &["run", "--capture", "scan", "--", "sed", "-i", "s/two/TWO/", "f"],
+    &[
+        "run",
+        "--capture",
+        "scan",
+        "--",
+        "sed",
+        "-i",
+        "s/two/TWO/",
+        "f",
+    ],
 ];
 
 #[test]
