@@ -63,25 +63,24 @@ pub(crate) fn grouped(command: Command) -> Command {
 /// Everything in braces is filled in by the parser.
 fn page(command: &Command) -> StyledStr {
     let mut page = StyledStr::new();
-    let fails = "text is written into memory";
     write!(
         page,
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n"
     )
-    .expect(fails);
+    .expect("infallible");
     let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
     for (heading, names) in GROUPS {
-        write!(page, "\n{header}{heading}:{header:#}\n").expect(fails);
+        write!(page, "\n{header}{heading}:{header:#}\n").expect("infallible");
         for name in names {
             let about = about(command, name);
-            writeln!(page, "  {literal}{name:11}{literal:#}  {about}").expect(fails);
+            writeln!(page, "  {literal}{name:11}{literal:#}  {about}").expect("infallible");
         }
     }
     write!(
         page,
         "\n{header}Options:{header:#}\n{{options}}{{after-help}}"
     )
-    .expect(fails);
+    .expect("infallible");
     page
 }
 

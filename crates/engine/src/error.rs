@@ -208,6 +208,14 @@ pub enum EngineError {
         /// The operation that was named.
         id: OperationId,
     },
+    /// What was named is an undo that was taken back before.
+    #[error("operation {id} was taken back before")]
+    TakenBackBefore {
+        /// The undo that was named.
+        id: OperationId,
+        /// Another undo, which took the same back again and holds it now.
+        again: Option<OperationId>,
+    },
     /// Nobody named anything, and there is no undo that could be taken back.
     #[error("there is nothing to redo")]
     NoUndo {

@@ -33,7 +33,8 @@ use crate::session::Session;
 ///     {"chmod":   {"path": "a", "mode": "u+x", "recursive": false}},
 ///     {"chown":   {"path": "a", "owner": "user:group", "recursive": false}}]}
 ///
-/// Paths are relative to this directory and may not leave it. A later change sees what an earlier one makes.
+/// Paths are relative to this directory and may not leave it. A later change sees what an earlier
+/// one makes. What one change moved or removed, no other may touch.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct BatchArgs {

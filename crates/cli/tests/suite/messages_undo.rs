@@ -23,6 +23,34 @@ fn nothing_to_redo_in_what_is_not_undone() {
 }
 
 #[test]
+fn an_undo_that_was_taken_back_names_the_one_that_holds_now() {
+    let world = World::new().file("a", "0");
+    let undone = || {
+        let ran = world.cli(["undo"]);
+        let name = ran.err.split("backout redo ").nth(1).unwrap();
+        name.split('`').next().unwrap().to_owned()
+    };
+    world.did(["write", "a", "--text", "1"]);
+    let undo = undone();
+    world.did(["redo"]);
+    let again = undone();
+    insta::assert_snapshot!(world.unmoved(["redo", &undo]), @"
+    error: operation 3c6ef372 was taken back before
+      why: what it undid was brought back then, and was undone again by 78dde6e5
+      next: bring it back with `backout redo 78dde6e5`
+    [exit code 1]
+    ");
+    world.did(["redo", &again]);
+    assert_eq!(world.text("a"), "1");
+    insta::assert_snapshot!(world.unmoved(["redo", &undo]), @"
+    error: operation 3c6ef372 was taken back before
+      why: what it undid was brought back then
+      next: see where it stands with `backout show 3c6ef372`
+    [exit code 1]
+    ");
+}
+
+#[test]
 fn a_path_that_the_operation_did_not_touch() {
     insta::assert_snapshot!(two_writes().unmoved(["restore", "a", "--from", "@"]), @"
     error: `a` was not restored

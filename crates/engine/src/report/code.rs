@@ -58,6 +58,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::NothingBelow { .. }
         | EngineError::NothingOnPath { .. }
         | EngineError::NothingToRedo { .. }
+        | EngineError::TakenBackBefore { .. }
         | EngineError::UndoneSince { .. }
         | EngineError::NoUndo { .. } => ErrorCode::Nothing,
         EngineError::NewestExpired { .. } => ErrorCode::Expired,

@@ -8,9 +8,12 @@ use crate::{DriftError, EngineError};
 pub(super) fn report(error: DriftError) -> Report {
     let list = || Call::of("drift");
     match error {
-        DriftError::Unknown { what } => Report::refused(format!("nothing was done about `{what}`"))
-            .because("no open drift has that name")
-            .next_call("list what has drifted with {}", [list()]),
+        DriftError::Unknown { what } => {
+            let look = look(&what);
+            Report::refused(format!("nothing was done about `{what}`"))
+                .because("no open drift has that name")
+                .next_call("look at it with {}, and decide then", [look])
+        }
         DriftError::Changed { target } => {
             Report::refused(format!("nothing was done about `{target}`"))
                 .because("it changed again since that was told")
@@ -55,6 +58,10 @@ pub(super) fn report(error: DriftError) -> Report {
             .next_call("list what has drifted with {}", [list()]),
         DriftError::Partly { left, .. } => partly(left),
     }
+}
+
+fn look(target: &str) -> Call {
+    Call::of("drift").typed(Typed::default().and(&[target]))
 }
 
 fn accept(target: &Key) -> Call {

@@ -307,6 +307,22 @@ pub(super) fn nothing_to_redo(id: OperationId) -> Report {
         .next_call("see where it stands with {}", [Call::show(id)])
 }
 
+/// Says of an undo that there is nothing of it left to take back.
+pub(super) fn taken_back_before(id: OperationId, again: Option<OperationId>) -> Report {
+    let report = Report::refused(format!("operation {} was taken back before", id.short()));
+    match again {
+        Some(undo) => report
+            .because(format!(
+                "what it undid was brought back then, and was undone again by {}",
+                undo.short()
+            ))
+            .next_call("bring it back with {}", [Call::redo(&[undo])]),
+        None => report
+            .because("what it undid was brought back then")
+            .next_call("see where it stands with {}", [Call::show(id)]),
+    }
+}
+
 /// Says that there is no undo to take back.
 pub(super) fn no_undo(
     recovered: Option<&(OperationId, String)>,

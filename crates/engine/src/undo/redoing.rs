@@ -57,11 +57,26 @@ impl Engine {
                     undos = self.undos_within(id)?;
                 }
                 if undos.is_empty() {
-                    return Err(EngineError::NothingToRedo { id });
+                    return Err(self.nothing_to_redo(&operation)?);
                 }
                 Ok(undos)
             }
         }
+    }
+
+    /// Says why something cannot be redone. What an undo took back that was taken back itself may be undone again, by another.
+    fn nothing_to_redo(&self, operation: &Operation) -> Result<EngineError, EngineError> {
+        let id = operation.id;
+        if operation.verb != Verb::Undo || operation.status != Status::Undone {
+            return Ok(EngineError::NothingToRedo { id });
+        }
+        let mut again = None;
+        for undo in self.subject_of(operation)?.undos() {
+            let undo = self.store.operation(undo)?;
+            again = undo.filter(|it| it.status.is_in_effect()).or(again);
+        }
+        let again = again.map(|undo| undo.id);
+        Ok(EngineError::TakenBackBefore { id, again })
     }
 
     /// Finds the undos of what lies within a command that has nothing of its own to bring back.

@@ -377,6 +377,7 @@ impl Run {
                 EngineError::Plan(_)
                 | EngineError::NeedsWord(_)
                 | EngineError::NothingToRedo { .. }
+                | EngineError::TakenBackBefore { .. }
                 | EngineError::UndoneSince { .. }
                 | EngineError::NoUndo { .. }
                 | EngineError::TaskEnded { .. },

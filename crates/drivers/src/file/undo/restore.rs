@@ -52,6 +52,8 @@ impl Undo<'_> {
             (State::Other { why }, OnConflict::Merge) => {
                 match merge(self.context, &current, before, after)? {
                     Ok(merged) => self.put_merged(&current, merged, (before, after)),
+                    // That it is gone is said already.
+                    Err(_) if current.node.is_none() => Ok(OutcomeKind::Conflict { why }),
                     Err(cannot) => Ok(OutcomeKind::Conflict {
                         why: format!("{why}; {cannot}"),
                     }),
