@@ -132,7 +132,10 @@ fn what_is_asked_wrongly_is_said() {
     let off = world.refuses(&["drift", "ignore", "--off", "x"]);
     assert!(off.contains("` is not ignored\n"), "{off}");
     let unknown = world.refuses(&["drift", "restore", "a"]);
-    assert!(unknown.contains("list what has drifted with"), "{unknown}");
+    assert!(
+        unknown.contains("look at it with `backout drift a`"),
+        "{unknown}"
+    );
     let program = env!("CARGO_BIN_EXE_backout");
     let inside = said(&world, &["run", "--", program, "watch"]);
     assert!(inside.contains("a watch outlives the command"), "{inside}");
