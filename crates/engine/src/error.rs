@@ -16,6 +16,15 @@ use crate::{
     RolloutError, SandboxError, StageError, TakeBack, TrialError, UndoReport, WorkspaceError,
 };
 
+/// A command whose changes are not in the journal yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotOver {
+    /// Its operation.
+    pub id: OperationId,
+    /// Whether its process died. Nobody has settled what it did then.
+    pub is_dead: bool,
+}
+
 /// Says why a command was not, or not wholly, carried out.
 #[derive(Debug, thiserror::Error)]
 #[expect(
@@ -170,8 +179,8 @@ pub enum EngineError {
         below: TargetPath,
         /// The newest operation anywhere, and its line for people.
         elsewhere: Option<(OperationId, String)>,
-        /// A command that is still at work, and may have changed something there.
-        at_work: Option<OperationId>,
+        /// A command that may have changed something there.
+        at_work: Option<NotOver>,
     },
     /// What was done last cannot be undone any more, but something older can.
     #[error("the newest operation {id} can no longer be undone", id = id.short())]
@@ -199,8 +208,8 @@ pub enum EngineError {
         old_name: Option<Box<(OperationId, TargetPath)>>,
         /// What the path leads to, if it is a symbolic link and that was written.
         leads_to: Option<Box<TargetPath>>,
-        /// A command that is still at work, and may have changed it.
-        at_work: Option<OperationId>,
+        /// A command that may have changed it.
+        at_work: Option<NotOver>,
     },
     /// What was named is not undone.
     #[error("operation {id} is not undone")]

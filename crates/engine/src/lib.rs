@@ -63,7 +63,7 @@ pub use drift::{
     Unanswered, Watched, Watcher,
 };
 pub use engine::{Engine, MakeDrivers, Settings};
-pub use error::EngineError;
+pub use error::{EngineError, NotOver};
 pub use gate_error::GateError;
 pub use graph::{
     EvidenceView, GraphChecked, GraphCommand, GraphError, GraphFlaw, GraphPlace, GraphUpdated,

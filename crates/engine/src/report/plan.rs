@@ -6,7 +6,7 @@ use backout_model::{
 
 use super::advice::{advice, undo, word_advice};
 use super::{Call, Report};
-use crate::{DoAgain, EngineError, PlanView, RefusedTarget, TakeBack, UndoReport};
+use crate::{DoAgain, EngineError, NotOver, PlanView, RefusedTarget, TakeBack, UndoReport};
 
 /// How many lines of the same kind are told before the rest is counted.
 const LINES_MAX: usize = 8;
@@ -148,7 +148,7 @@ pub(super) fn needs_word(view: &PlanView) -> Report {
 pub(super) fn nothing_below(
     below: &TargetPath,
     elsewhere: Option<&(OperationId, String)>,
-    at_work: Option<OperationId>,
+    at_work: Option<NotOver>,
 ) -> Report {
     let report = Report::refused(format!("there is nothing to undo below `{below}`"));
     let report = still_at_work(report, at_work);
@@ -188,7 +188,7 @@ pub(super) fn newest_expired(
 }
 
 /// Says that a link was not written, but what it leads to.
-pub(super) fn nothing_on_link(path: &Key, to: &TargetPath, at_work: Option<OperationId>) -> Report {
+pub(super) fn nothing_on_link(path: &Key, to: &TargetPath, at_work: Option<NotOver>) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{path}`"));
     still_at_work(report, at_work)
         .because(format!(
@@ -198,7 +198,7 @@ pub(super) fn nothing_on_link(path: &Key, to: &TargetPath, at_work: Option<Opera
 }
 
 /// Says that a name stands for nothing, and for what it could.
-pub(super) fn nothing_known(key: &Key, at_work: Option<OperationId>) -> Report {
+pub(super) fn nothing_known(key: &Key, at_work: Option<NotOver>) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{key}`"));
     still_at_work(report, at_work)
         .because("it is no operation, no path that is there or was written, and no other target that was written")
@@ -209,7 +209,7 @@ pub(super) fn nothing_known(key: &Key, at_work: Option<OperationId>) -> Report {
 }
 
 /// Says that nothing was done at a path since a moment.
-pub(super) fn nothing_since(key: &Key, at_work: Option<OperationId>) -> Report {
+pub(super) fn nothing_since(key: &Key, at_work: Option<NotOver>) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{key}`"));
     let report = still_at_work(report, at_work).because("nothing was done to it since then");
     match key.file() {
@@ -223,7 +223,7 @@ pub(super) fn nothing_on_path(
     key: &Key,
     inside: Option<OperationId>,
     other: Option<&(OperationId, TargetPath)>,
-    at_work: Option<OperationId>,
+    at_work: Option<NotOver>,
 ) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{key}`"));
     let report = still_at_work(report, at_work);
@@ -260,7 +260,7 @@ pub(super) fn nothing_on_path(
 pub(super) fn nothing_on_old_name(
     key: &Key,
     (id, name): &(OperationId, TargetPath),
-    at_work: Option<OperationId>,
+    at_work: Option<NotOver>,
 ) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{key}`"));
     still_at_work(report, at_work)
@@ -276,12 +276,18 @@ pub(super) fn nothing_on_old_name(
 }
 
 /// Says that a command may yet turn out to have changed something.
-fn still_at_work(report: Report, at_work: Option<OperationId>) -> Report {
+fn still_at_work(report: Report, at_work: Option<NotOver>) -> Report {
     match at_work {
-        Some(id) => report.because(format!(
+        Some(NotOver { id, is_dead: false }) => report.because(format!(
             "operation {} is still at work; what it changed can be undone when it has ended",
             id.short()
         )),
+        Some(NotOver { id, is_dead: true }) => report
+            .because(format!(
+                "the process of operation {} died; what it changed can be undone once that is settled",
+                id.short()
+            ))
+            .next_call("settle it with {}", [Call::of("recover")]),
         None => report,
     }
 }

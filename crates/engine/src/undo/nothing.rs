@@ -8,7 +8,7 @@ use backout_model::{
 };
 use backout_storage::Filter;
 
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, NotOver};
 
 /// How many operations are looked at when the other names of a file are looked for.
 const OTHER_NAMES_MAX: usize = 1000;
@@ -38,6 +38,15 @@ impl Engine {
         Ok(armed)
     }
 
+    /// Gives the newest of them, and tells whether somebody is still at it.
+    fn command_not_over(&self) -> Result<Option<NotOver>, EngineError> {
+        let newest = self.commands_at_work()?.into_iter().next();
+        Ok(newest.map(|command| NotOver {
+            id: command.id,
+            is_dead: !self.store.is_alive(&command.owner),
+        }))
+    }
+
     /// Says that there is nothing to undo here, and whether there is elsewhere.
     pub(super) fn nothing_below<T>(
         &self,
@@ -57,7 +66,7 @@ impl Engine {
         Err(EngineError::NothingBelow {
             below: below.clone(),
             elsewhere: elsewhere.map(|operation| (operation.id, operation.summary)),
-            at_work: self.commands_at_work()?.first().map(|command| command.id),
+            at_work: self.command_not_over()?,
         })
     }
 
@@ -67,7 +76,7 @@ impl Engine {
         key: &Key,
         since: Option<Timestamp>,
     ) -> Result<EngineError, EngineError> {
-        let at_work = self.commands_at_work()?.first().map(|command| command.id);
+        let at_work = self.command_not_over()?;
         let Some(path) = key.file().filter(|_| key.parts().is_empty()) else {
             return Ok(EngineError::NothingOnPath {
                 path: Box::new(key.clone()),

@@ -66,6 +66,24 @@ fn what_a_dead_run_did_and_what_a_person_did_after_it_survive_the_next_command()
 }
 
 #[test]
+fn a_dry_run_does_not_take_a_dead_command_for_one_at_work() {
+    let world = World::new();
+    dead_run(&world, &[], true);
+    for arguments in [&["undo", "-n"][..], &["undo", "f", "-n"]] {
+        let told = world.fails(1, arguments);
+        assert!(
+            told.contains("died; what it changed can be undone once that is settled"),
+            "{told}"
+        );
+        assert!(told.contains("settle it with `backout recover`"), "{told}");
+    }
+    world.run(&["recover"]);
+    world.ok(&["undo", "f", "-n"]);
+    world.ok(&["undo", "f"]);
+    assert_eq!(world.read("f"), "before\n");
+}
+
+#[test]
 fn the_work_of_a_dead_run_stays_until_somebody_decides() {
     for (decision, f) in [("--keep", "run\n"), ("--rollback", "before\n")] {
         let world = World::new();
