@@ -335,6 +335,7 @@ fn strip_status(status: &mut StatusReport, agent: &AgentId) {
     status
         .at_work
         .retain(|id| unfinished.iter().any(|it| it.id == *id));
+    status.rollouts.retain(|it| is_own(&it.agent));
     status.trials.clear();
     status.sandboxes.clear();
     status.failed.clear();

@@ -186,6 +186,7 @@ impl Engine {
             proposals: self.waiting()?,
             trials: self.pending_trials()?,
             sandboxes: self.all_sandboxes()?,
+            rollouts: self.open_rollouts()?,
             journal_bytes: self.store.journal_bytes(),
             state_dir: PathBuf::from(self.store.directory()),
             summary: self.store.summary()?,

@@ -47,15 +47,19 @@ pub(super) fn list(session: &mut Session, rollouts: &[RolloutView], now: Timesta
         session.ui.done("no rollouts\n");
         return;
     }
+    session.ui.print(&rows("", rollouts, now));
+}
+
+/// Says of each rollout where it stands, after some space.
+pub(super) fn rows(indent: &str, rollouts: &[RolloutView], now: Timestamp) -> String {
     let rows = rollouts.iter().map(|view| {
         vec![
-            Cell::new(ACCENT, view.task.as_str()),
+            Cell::plain(indent).and(ACCENT, view.task.as_str()),
             Cell::new(style(&view.state), told(view).0),
             Cell::new(DIM, ago(now, view.began)).right(),
         ]
     });
-    let text = table(rows.collect(), None);
-    session.ui.print(&text);
+    table(rows.collect(), None)
 }
 
 /// Says where a rollout stands, and why.
@@ -220,7 +224,7 @@ fn targets(session: &Session, wave: &WaveView, listed: usize) -> String {
 }
 
 /// Says what to do next.
-fn hint(view: &RolloutView) -> Option<String> {
+pub(super) fn hint(view: &RolloutView) -> Option<String> {
     let call = |word: &str| typed(&format!("{word} {}", view.task));
     let (resume, abort) = (call("rollout resume"), call("rollout abort"));
     Some(match &view.state {

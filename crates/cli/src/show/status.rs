@@ -4,7 +4,7 @@ use backout_engine::{SandboxStanding, SandboxView, StatusReport, TrialStanding, 
 use backout_model::{Operation, Task, Timestamp};
 
 use super::time::{ago, size};
-use super::{counted, half_way, log, proposal, typed};
+use super::{counted, half_way, log, proposal, rollout, typed};
 use crate::paths::Here;
 use crate::session::Session;
 use crate::ui::{ACCENT, BAD, BOLD, Cell, DIM, WARN, paint, printable, table};
@@ -62,6 +62,10 @@ pub(super) fn status(session: &mut Session, status: &StatusReport) {
     if !status.sandboxes.is_empty() {
         text.push_str(&heading("sandboxes", WARN));
         text.push_str(&sandboxes(&status.sandboxes, now));
+    }
+    if !status.rollouts.is_empty() {
+        text.push_str(&heading("rollouts that are not over", WARN));
+        text.push_str(&rollout::rows("  ", &status.rollouts, now));
     }
     if !status.open_tasks.is_empty() {
         text.push_str(&heading("open tasks", WARN));
@@ -225,6 +229,11 @@ fn hints(session: &mut Session, status: &StatusReport) {
             way("diff"),
             way("discard")
         ));
+    }
+    let held = status.rollouts.iter().find_map(rollout::hint);
+    if let Some(hint) = held {
+        session.ui.hint(&hint);
+        return;
     }
     if let [task] = status.open_tasks.as_slice() {
         let (keep, back) = (

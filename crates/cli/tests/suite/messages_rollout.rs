@@ -259,6 +259,11 @@ fn a_rollout_ended_by_hand_or_interrupted_says_so() {
     hint: go on with `backout rollout resume r`, or take all of it back with `backout rollout abort r`
     [exit code 130]
     ");
+    let status = world.unmoved(["status"]);
+    let told = "rollouts that are not over:\n  r  interrupted in wave 2 of 2";
+    assert!(status.out.contains(told), "{status}");
+    let hint = "hint: go on with `backout rollout resume r`";
+    assert!(status.err.contains(hint), "{status}");
     world.did(["rollback", "r"]);
     insta::assert_snapshot!(world.unmoved(["rollout", "status"]), @"
     rollout r: its task was ended by hand

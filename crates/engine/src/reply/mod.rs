@@ -299,6 +299,9 @@ pub struct StatusReport {
     /// Sandboxes, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sandboxes: Vec<SandboxView>,
+    /// Rollouts that are not over, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rollouts: Vec<RolloutView>,
     /// Operations that somebody has to look at.
     pub stuck: Vec<Operation>,
     /// Operations whose undo failed, and that a person has to look at.

@@ -106,7 +106,7 @@ impl Engine {
         self.carry_on(id, force)
     }
 
-    /// Ends a rollout whose task somebody ended. Complains of one that ended before.
+    /// Ends a rollout whose task somebody ended, and complains of it, as of one that ended before: nothing of it can go on.
     fn settle_by_hand(&self, id: OperationId) -> Result<(), EngineError> {
         let past = self.rollout_past(id)?;
         let task = past.plan.task.clone();
@@ -119,9 +119,21 @@ impl Engine {
                 self.end_rollout(id, RolloutEnd::Aborted)
             }
             Some(TaskStatus::RolledBack | TaskStatus::Committed) => {
-                self.end_rollout(id, RolloutEnd::ByHand)
+                self.end_rollout(id, RolloutEnd::ByHand)?;
+                Err(RolloutError::Ended { task }.into())
             }
         }
+    }
+
+    /// Shows the rollouts that are not over, newest first.
+    pub(crate) fn open_rollouts(&self) -> Result<Vec<RolloutView>, EngineError> {
+        let mut open = Vec::new();
+        for id in self.store.rollouts()? {
+            if self.rollout_past(id)?.end.is_none() {
+                open.push(self.view_rollout(id)?);
+            }
+        }
+        Ok(open)
     }
 
     fn end_rollout(&self, id: OperationId, end: RolloutEnd) -> Result<(), EngineError> {
