@@ -72,7 +72,7 @@ impl Fault for BaseChanged {
         }
         let report = report
             .next("apply the rest with `--exclude PATH`, or a part with `--only GLOB`")
-            .next("or discard the trial and run the command again");
+            .next("or run the command again over what is there now: discard the trial, or go back in the sandbox, first");
         Some(report.code(ErrorCode::BaseChanged))
     }
 }

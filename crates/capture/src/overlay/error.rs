@@ -58,3 +58,17 @@ pub enum OverlayError {
         source: io::Error,
     },
 }
+
+/// What was tried when the layers were in place and the command was to begin in its directory.
+pub(super) const MOVE_IN: &str = "move to the new root";
+
+impl OverlayError {
+    /// Tells whether the layers are fine, and the directory that the command was to begin in is not there.
+    pub fn is_directory_gone(&self) -> bool {
+        let Self::Impossible { step, source } = self else {
+            return false;
+        };
+        let is_gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+        step == MOVE_IN && is_gone.contains(&source.kind())
+    }
+}

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use super::clock::ClockReference;
-use super::error::OverlayError;
+use super::error::{MOVE_IN, OverlayError};
 use super::mountinfo::{Mount, mounts};
 use super::plan::{Means, Plan, Step};
 use super::process::{Ended, Invocation, Streams, Survivors};
@@ -293,7 +293,7 @@ impl Notices {
                 Notice::Failed(step, errno) => {
                     let step = plan.steps.get(step).map(Step::describe);
                     return OverlayError::Impossible {
-                        step: step.unwrap_or_else(|| "move to the new root".to_owned()),
+                        step: step.unwrap_or_else(|| MOVE_IN.to_owned()),
                         source: io::Error::from_raw_os_error(errno),
                     };
                 }

@@ -89,6 +89,7 @@ fn line(session: &Session, entry: &SandboxEntry, now: Timestamp) -> String {
     let (mark, what) = match (entry.act, entry.verdict) {
         (SandboxAct::Returned, _) => (number.to_string(), "went to this checkpoint".to_owned()),
         (SandboxAct::Applied, _) => (number.to_string(), "applied".to_owned()),
+        (SandboxAct::AppliedInPart, _) => (number.to_string(), "applied in part".to_owned()),
         (SandboxAct::Ran, verdict) => {
             let mark = if entry.is_rolled_back {
                 "-".to_owned()

@@ -51,6 +51,7 @@ mod rollout_others;
 mod rollout_stopped;
 mod ruled;
 mod sandbox;
+mod sandbox_branches;
 mod sandbox_elsewhere;
 mod storm;
 mod trial;

@@ -379,15 +379,19 @@ fn what_was_set_aside_and_not_applied_goes_only_by_a_word_and_a_sandbox_prunes_i
     let left = world.ok(&["sandbox", "prune", "sandbox", "--keep", "1"]);
     let noted = said(&world.run(&["sandbox", "prune", "sandbox", "--keep", "1"]));
     assert!(
-        noted.contains("set aside and not applied, so they stay: 3"),
+        noted.contains("set aside and not applied, so they stay: 2, 3"),
         "{left} {noted}"
     );
     assert_eq!(
         world.ok(&["sandbox", "exec", "sandbox", "-c", "cat n aside"]),
         "1\nmore\n"
     );
-    world.ok(&["sandbox", "prune", "sandbox", "--keep", "1", "--discard"]);
-    world.ok(&["sandbox", "prune", "sandbox", "--keep", "1", "--discard"]);
+    // The whole branch goes at once.
+    let discard = ["sandbox", "prune", "sandbox", "--keep", "1", "--discard"];
+    let gone = world.ok(&discard);
+    assert!(gone.contains("let go, set aside before: 2, 3"), "{gone}");
+    let none = world.ok(&discard);
+    assert!(!none.contains("let go"), "{none}");
     assert_eq!(
         world.ok(&["sandbox", "exec", "sandbox", "-c", "cat n aside"]),
         "1\nmore\n"

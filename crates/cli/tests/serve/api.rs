@@ -275,6 +275,8 @@ fn drift_is_decided_by_what_is_named_and_ignored_by_what_is_a_pattern() {
         let refused = server.post(&token, &path, &json!({"targets": []}));
         let said = refused.code(400, "usage").json();
         assert_eq!(said["why"][0], "nothing was named");
+        let next = said["next"][0].to_string();
+        assert!(next.contains("list what has drifted with"), "{next}");
     }
     for (pattern, why) in [
         ("", "a pattern must not be empty"),

@@ -288,7 +288,7 @@ fn what_checks_say() {
     world.put("schema.json", "{");
     insta::assert_snapshot!(world.cli(["write", "a.json", "--text", "{}"]), @"
     error: nothing was written
-      why: `a.json`: its schema `schema.json` cannot be used: line 1, column 2: a name in double quotes is needed here (check `app` in backout.toml)
+      why: `a.json`: its schema `schema.json` cannot be used: line 1, column 2: it cannot be read: a name in double quotes is needed here (check `app` in backout.toml)
       next: the journal has it as 1715609f
     [exit code 1]
     ");

@@ -137,7 +137,7 @@ fn a_trial_that_was_applied_by_a_process_that_died_then() {
     error: nothing was applied: what the layer was made over changed
       why: `a` changed since the command began
       next: apply the rest with `--exclude PATH`, or a part with `--only GLOB`
-      next: or discard the trial and run the command again
+      next: or run the command again over what is there now: discard the trial, or go back in the sandbox, first
     [exit code 1]
     ");
 }

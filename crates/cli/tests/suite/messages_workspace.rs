@@ -167,11 +167,11 @@ fn checkpoints_that_go() {
     world.did(["sandbox", "rollback", "1"]);
     says(
         &world.cli(["sandbox", "exec", "-c", "echo 3 > b"]),
-        &["checkpoints that cannot be gone back to any more: 1"],
+        &["checkpoints that were set aside and let go: 2"],
     );
     says(
         &world.cli(["sandbox", "exec", "-c", "echo 4 > b"]),
-        &["checkpoints that were set aside and let go: 2"],
+        &["checkpoints that cannot be gone back to any more: 1"],
     );
     world.did(["sandbox", "rollback", "3"]);
     world.did(["sandbox", "exec", "-c", "echo 5 > c"]);

@@ -268,7 +268,7 @@ fn errors_say_what_to_do() {
       why: `a` changed since the command began
       why: `tree` changed since the command began
       next: apply the rest with `--exclude PATH`, or a part with `--only GLOB`
-      next: or discard the trial and run the command again
+      next: or run the command again over what is there now: discard the trial, or go back in the sandbox, first
     [exit code 1]
     ");
     world.cli(["try", "--", "/bin/sh", "-c", "rm b"]);

@@ -19,6 +19,9 @@ use super::view::SandboxAct;
 use crate::trial::LayersOf;
 use crate::{Diff, Engine, EngineError, Finished, Selection, TrialChangeView, TrialWhat};
 
+/// How many names are told of those that were applied since.
+const NAMED_MAX: usize = 5;
+
 /// What is known of the first time that a name was touched.
 struct First {
     began: i64,
@@ -34,6 +37,7 @@ impl Engine {
         selection: &Selection,
     ) -> Result<Finished, EngineError> {
         let mut open = self.open_sandbox(name)?;
+        self.sweep_trials()?;
         let prepared = self.layers_of(&open)?;
         let before: Vec<(TargetPath, Baseline)> = prepared.baselines(selection);
         if before.is_empty() {
@@ -83,23 +87,45 @@ impl Engine {
         let plan = merged(&open.manifest, place)?;
         prepared.look(self, &finished(plan))?;
         let firsts = self.firsts(&open.manifest)?;
-        let applied: BTreeMap<&TargetPath, &Applied> = open
-            .manifest
-            .applied
+        let by_path = |applied: &[Applied]| -> BTreeMap<TargetPath, Applied> {
+            let applied = applied.iter().cloned();
+            applied.map(|it| (it.path.clone(), it)).collect()
+        };
+        let own = by_path(&open.manifest.applied);
+        let others: Vec<_> = self
+            .others_of_the_family(&open.manifest)?
             .iter()
-            .map(|it| (&it.path, it))
+            .map(|other| by_path(&other.applied))
             .collect();
         prepared.judge(|path, baseline| {
-            let is_ours = applied.get(path).is_some_and(|it| {
-                let holds = |baseline: &Baseline| baseline.still_holds(path.as_path());
-                let is_back = it.before.put_back(path.as_path());
-                holds(&it.after).unwrap_or(false)
-                    || holds(&it.before).unwrap_or(false)
-                    || is_back.is_ok_and(|now| now.is_some())
-            });
-            !is_ours && is_conflict(&firsts, path, baseline)
+            let holds = |baseline: &Baseline| baseline.still_holds(path.as_path()).unwrap_or(false);
+            let is_back = |it: &Applied| {
+                let put_back = it.before.put_back(path.as_path());
+                holds(&it.before) || put_back.is_ok_and(|now| now.is_some())
+            };
+            let is_ours = own
+                .get(path)
+                .is_some_and(|it| holds(&it.after) || is_back(it));
+            // What a fork made real and took back again is as it was for all of them.
+            let mut theirs = others.iter().filter_map(|applied| applied.get(path));
+            !is_ours && !theirs.any(is_back) && is_conflict(&firsts, path, baseline)
         });
         prepared.keep(self)
+    }
+
+    /// Reads the sandboxes that have layers in common with one.
+    pub(super) fn others_of_the_family(
+        &self,
+        manifest: &Manifest,
+    ) -> Result<Vec<Manifest>, EngineError> {
+        let mut others = Vec::new();
+        for name in self.sandbox_names()? {
+            let other = self.read_sandbox(&name)?;
+            if name != manifest.name && other.family == manifest.family {
+                others.push(other);
+            }
+        }
+        Ok(others)
     }
 
     /// Gives a directory on the file system of the layers.
@@ -141,6 +167,28 @@ impl Engine {
         Ok(firsts)
     }
 
+    /// Says which names were made real by checkpoints that are not behind the head: they are real there, too.
+    pub(super) fn shown_through(&self, manifest: &Manifest) -> Result<Option<String>, EngineError> {
+        let own = self.firsts(manifest)?;
+        let is_real = |it: &&Applied| it.after.still_holds(it.path.as_path()).unwrap_or(false);
+        let names = manifest.applied.iter();
+        let names = names
+            .filter(|it| !own.contains_key(&it.path))
+            .filter(is_real);
+        let names: Vec<String> = names.map(|it| format!("`{}`", it.path)).collect();
+        let (shown, more) = names.split_at(names.len().min(NAMED_MAX));
+        let more = match more.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Ok((!names.is_empty()).then(|| {
+            format!(
+                "what was applied since is real, and is seen here too: {}{more}; an undo of the application takes it back",
+                shown.join(", ")
+            )
+        }))
+    }
+
     /// Notes what is real now, so that it is no conflict the next time.
     fn note_real(
         &self,
@@ -165,7 +213,11 @@ impl Engine {
         let directory = manifest.home.clone();
         let checkpoint = manifest.head;
         manifest.log.push(Entry {
-            act: SandboxAct::Applied,
+            act: if is_whole {
+                SandboxAct::Applied
+            } else {
+                SandboxAct::AppliedInPart
+            },
             command: Vec::new(),
             is_line: false,
             verdict: None,

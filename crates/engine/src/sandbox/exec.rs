@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::carry::{Note, Variables};
 use super::depth::LAYERS_MAX;
 use super::manifest::{Checkpoint, Entry, Running, said, targets};
-use super::open::Open;
+use super::open::{Open, remove};
 use super::text;
 use super::view::{SandboxAct, SandboxRan, SandboxVerdict};
 use crate::{Engine, EngineError, TrialChangeView, TrialError, TrialWhat};
@@ -90,7 +90,7 @@ impl Engine {
             Ok(done) => done,
             Err(error) => {
                 open.manifest.unfinished.push(layer);
-                self.save(open)?;
+                self.save_making_room(open)?;
                 open.sweep()?;
                 return Err(error);
             }
@@ -118,7 +118,7 @@ impl Engine {
             took_ms,
             changes: done.changes.len() as u64,
         });
-        self.save(open)?;
+        self.save_making_room(open)?;
         crash_point("sandbox.noted");
         open.sweep()?;
         Ok(done.told(
@@ -163,10 +163,10 @@ impl Engine {
             Some((streams, tail)) => (streams, Some(tail)),
             None => (Streams::Ours, None),
         };
-        let invocation = Invocation {
+        let mut invocation = Invocation {
             program,
             arguments,
-            environment: Some(variables.environment(directory.as_path())),
+            environment: None,
             directory: directory.as_path().to_path_buf(),
             has_no_network: open.manifest.has_no_network,
             streams,
@@ -180,22 +180,39 @@ impl Engine {
                 .iter()
                 .map(|it| it.as_path().to_path_buf()),
         );
-        let above = overlay::run_above(&invocation, &stack, &masks);
+        let above = loop {
+            invocation.environment = Some(variables.environment(&invocation.directory));
+            match overlay::run_above(&invocation, &stack, &masks) {
+                // A command removed it: the nearest that is left will do.
+                Err(error) if error.is_directory_gone() && invocation.directory.pop() => {
+                    remove(&stack.layer)?;
+                }
+                above => break above,
+            }
+        };
+        let began_in = std::mem::take(&mut invocation.directory);
         drop(invocation);
         let told = tail.map(Tail::end);
         let above = above?;
         let (output, left_out) = told.unzip();
         let mut notes = notes_of(&above);
-        let changes = match overlay::touched(&stack, &above.points) {
-            Ok(changes) => changes,
-            Err(error) => {
-                let why = EngineError::from(error);
-                notes.push(format!("what it changed cannot all be told: {why}"));
-                Vec::new()
-            }
-        };
+        if began_in != directory.as_path() {
+            notes.push(format!(
+                "`{}` is gone in the sandbox; the command began in `{}`",
+                directory.as_path().display(),
+                began_in.display()
+            ));
+        }
+        let touched = overlay::touched(&stack, &above.points);
+        let is_all_told = touched.is_ok();
+        let changes = touched.unwrap_or_else(|error| {
+            let why = EngineError::from(error);
+            notes.push(format!("what it changed cannot all be told: {why}"));
+            Vec::new()
+        });
         Ok(Done {
             above,
+            is_all_told,
             changes: changes.iter().filter_map(seen).collect(),
             carried: note.and_then(Note::read),
             output,
@@ -265,6 +282,7 @@ impl Engine {
             directory,
             variables,
             at: self.now(),
+            is_empty: done.is_all_told && done.changes.is_empty(),
             was_real: false,
             is_folded: false,
         });
@@ -292,6 +310,8 @@ fn no_place() -> EngineError {
 /// What there is to tell after a command.
 struct Done {
     above: Above,
+    /// Whether `changes` is all of it.
+    is_all_told: bool,
     changes: Vec<TrialChangeView>,
     carried: Option<(std::path::PathBuf, Variables)>,
     output: Option<String>,

@@ -89,6 +89,9 @@ pub(super) struct Checkpoint {
     /// Whether it is only known any more: what it changed is part of the next one, and nobody can go back to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_folded: bool,
+    /// Whether its command changed nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_empty: bool,
     /// Whether it was made real as a whole, by itself or with one after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) was_real: bool,
@@ -235,7 +238,8 @@ impl Manifest {
 
     /// Tells whether the head holds something that was not made real.
     pub(super) fn is_pending(&self) -> bool {
-        self.applied_head != Some(self.head) && !self.layers(self.head).is_empty()
+        let is_left = |it: &&Checkpoint| it.layer.is_some() && !it.is_empty && !it.was_real;
+        self.applied_head != Some(self.head) && self.chain(self.head).iter().any(is_left)
     }
 
     /// Lists the checkpoints with changes that were not made real, also those that were set aside.
@@ -245,7 +249,8 @@ impl Manifest {
         let is_real =
             |it: &Checkpoint| it.was_real || real.iter().any(|real| real.number == it.number);
         let is_left = |it: &&Checkpoint| {
-            it.layer.is_some() && !is_real(it) || it.number == self.head && self.is_pending()
+            it.layer.is_some() && !it.is_empty && !is_real(it)
+                || it.number == self.head && self.is_pending()
         };
         let left = self.checkpoints.iter().filter(is_left);
         left.map(|it| it.number).collect()

@@ -42,6 +42,7 @@ use exec::{changes_file, variables_file};
 pub(crate) use export::secrets::is_secret;
 pub use export::{SandboxExport, SandboxExported};
 use manifest::{Checkpoint, Entry, Manifest, VERSION, targets};
+use open::remove;
 pub use prune::{SandboxKeep, SandboxPruned};
 pub use settle::SandboxSettled;
 pub use view::{
@@ -226,6 +227,7 @@ impl Engine {
             began: 0,
             directory: home.clone(),
             variables: None,
+            is_empty: false,
             was_real: false,
             is_folded: false,
             at: self.now(),
@@ -294,10 +296,7 @@ impl Engine {
         let mut masks = self.masks()?;
         masks.push(place);
         let ran = overlay::run_above(&invocation, &stack, &masks);
-        overlay::remove(&stack.layer).map_err(|source| EngineError::Io {
-            action: "remove a layer of the sandbox",
-            source,
-        })?;
+        remove(&stack.layer)?;
         match ran {
             Ok(above) => manifest.points = targets(&above.points),
             // There is no such program here; the layers were fine.
@@ -347,8 +346,10 @@ impl Engine {
     }
 
     fn return_to(&self, name: Option<&str>, checkpoint: &str) -> Result<Reply, EngineError> {
-        let mut open = self.open_sandbox(name)?;
-        let number = number_of(&open.manifest, checkpoint)?;
+        // Who asks for what is not there settles nothing.
+        let manifest = self.read_sandbox(&self.find_sandbox(name)?)?;
+        let number = number_of(&manifest, checkpoint)?;
+        let mut open = self.open_sandbox(Some(&manifest.name))?;
         let before = open.manifest.head;
         open.manifest.head = number;
         let directory = open
@@ -373,7 +374,9 @@ impl Engine {
         let standing = self.standing(&open.manifest);
         let mut view = SandboxView::of(&open.manifest, standing, false);
         view.before = Some(before).filter(|before| *before != number);
+        let shown_through = self.shown_through(&open.manifest)?;
         view.notes = open.notes;
+        view.notes.extend(shown_through);
         Ok(Reply::Sandbox(Box::new(view)))
     }
 
@@ -460,31 +463,19 @@ impl Engine {
 
     /// Removes the layers that no other sandbox needs, then all that is known of this one. Called while others are held.
     fn remove_sandbox(&self, manifest: &Manifest) -> Result<(), EngineError> {
-        let io = |source| EngineError::Io {
-            action: "remove a layer of the sandbox",
-            source,
-        };
-        let mut needed: BTreeSet<OperationId> = BTreeSet::new();
-        let mut is_alone = true;
-        for name in self.sandbox_names()? {
-            // Of one that cannot be read nobody knows what it needs.
-            let other = self.read_sandbox(&name)?;
-            if name != manifest.name && other.family == manifest.family {
-                is_alone = false;
-                needed.extend(other.all_layers());
-                needed.extend(other.running.map(|it| it.layer));
-            }
-        }
+        // Of one that cannot be read nobody knows what it needs.
+        let needed = self.needed_by_forks(manifest)?;
+        let is_alone = self.others_of_the_family(manifest)?.is_empty();
         let running = manifest.running.as_ref().map(|it| it.layer);
         let mut own = manifest.all_layers();
         own.extend(manifest.unfinished.iter().copied().chain(running));
         for id in own.into_iter().filter(|id| !needed.contains(id)) {
             if let Some(layer) = manifest.layer(id) {
-                overlay::remove(&layer).map_err(io)?;
+                remove(&layer)?;
             }
         }
         for place in manifest.places.iter().filter(|_| is_alone) {
-            overlay::remove(place.as_path()).map_err(io)?;
+            remove(place.as_path())?;
         }
         Ok(self.sandboxes().remove(&manifest.name)?)
     }

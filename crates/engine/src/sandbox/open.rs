@@ -1,6 +1,9 @@
 //! Opening a sandbox: one at a time, and whatever a dead owner left is settled first.
 
+use std::error::Error;
 use std::fs::File;
+use std::io;
+use std::path::Path;
 
 use backout_capture::overlay;
 use backout_crashpoint::crash_point;
@@ -34,10 +37,7 @@ impl Open {
     pub(super) fn sweep(&mut self) -> Result<(), EngineError> {
         for id in std::mem::take(&mut self.manifest.unfinished) {
             if let Some(layer) = self.manifest.layer(id) {
-                overlay::remove(&layer).map_err(|source| EngineError::Io {
-                    action: "remove a layer of the sandbox",
-                    source,
-                })?;
+                remove(&layer)?;
             }
         }
         Ok(())
@@ -132,13 +132,24 @@ impl Engine {
                 is_rolled_back: true,
                 directory,
                 at: running.at,
-                took_ms: 0,
+                took_ms: u64::try_from(self.now().0 - running.at.0).unwrap_or_default(),
                 changes: 0,
             });
-            self.save(&open)?;
+            self.save_making_room(&mut open)?;
         }
         open.sweep()?;
         Ok(open)
+    }
+
+    /// Writes the manifest, on a full disk once what nobody needs is gone: that may be what filled it.
+    pub(super) fn save_making_room(&self, open: &mut Open) -> Result<(), EngineError> {
+        match self.save(open) {
+            Err(error) if is_full(&error) => {
+                open.sweep()?;
+                self.save(open)
+            }
+            saved => saved,
+        }
     }
 
     pub(super) fn save(&self, open: &Open) -> Result<(), EngineError> {
@@ -162,4 +173,28 @@ impl Engine {
             Some(_) => SandboxStanding::Interrupted,
         }
     }
+}
+
+/// Removes a layer.
+pub(super) fn remove(layer: &Path) -> Result<(), EngineError> {
+    overlay::remove(layer).map_err(|source| EngineError::Io {
+        action: "remove a layer of the sandbox",
+        source,
+    })
+}
+
+/// Tells whether there was no room for something.
+fn is_full(error: &EngineError) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(at) = cause {
+        let kind = at.downcast_ref::<io::Error>().map(io::Error::kind);
+        if matches!(
+            kind,
+            Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        ) {
+            return true;
+        }
+        cause = at.source();
+    }
+    false
 }

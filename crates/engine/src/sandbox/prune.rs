@@ -78,9 +78,12 @@ impl Engine {
     /// Lets go what the sandbox itself was begun with the word for; says so in a note.
     pub(super) fn prune_by_itself(&self, open: &mut Open) -> Result<Vec<String>, EngineError> {
         let keep = open.manifest.keep.clone();
-        if keep.is_everything()
-            || due(&open.manifest, &keep, self.now().0, 0).is_empty() && keep.bytes.is_none()
-        {
+        let is_due = || {
+            let stays = open.manifest.unapplied().into_iter().collect();
+            keep.bytes.is_some()
+                || !due(&open.manifest, &keep, (self.now().0, 0), &stays).is_empty()
+        };
+        if keep.is_everything() || !is_due() {
             return Ok(Vec::new());
         }
         let _held = self.sandboxes().hold()?;
@@ -112,27 +115,16 @@ impl Engine {
         (is_discarding, is_dry_run): (bool, bool),
     ) -> Result<SandboxPruned, EngineError> {
         let bytes = weigh_all(&open.manifest);
-        let due = due(&open.manifest, keep, self.now().0, bytes);
+        let mut stays = BTreeSet::new();
+        if !is_discarding {
+            stays.extend(open.manifest.unapplied());
+        }
+        let due = due(&open.manifest, keep, (self.now().0, bytes), &stays);
         let chain: BTreeSet<u64> = numbers(&open.manifest.chain(open.manifest.head));
-        let unapplied: BTreeSet<u64> = open.manifest.unapplied().into_iter().collect();
         let (folded, aside): (Vec<u64>, Vec<u64>) =
             due.into_iter().partition(|it| chain.contains(it));
-        let (not_applied, dropped): (Vec<u64>, Vec<u64>) = aside
-            .into_iter()
-            .partition(|it| unapplied.contains(it) && !is_discarding);
-        // What a checkpoint that stays was made above stays with it.
-        let above: BTreeSet<u64> = not_applied
-            .iter()
-            .flat_map(|number| numbers(&open.manifest.chain(*number)))
-            .collect();
-        let dropped: Vec<u64> = dropped
-            .into_iter()
-            .filter(|it| !above.contains(it))
-            .collect();
-        let folded: Vec<u64> = folded
-            .into_iter()
-            .filter(|it| !above.contains(it))
-            .collect();
+        let (not_applied, dropped): (Vec<u64>, Vec<u64>) =
+            aside.into_iter().partition(|it| stays.contains(it));
         let mut pruned = SandboxPruned {
             name: open.manifest.name.clone(),
             bytes_before: bytes,
@@ -256,14 +248,14 @@ impl Engine {
     }
 
     /// Lists the layers that other sandboxes of the family need.
-    fn needed_by_forks(&self, manifest: &Manifest) -> Result<BTreeSet<OperationId>, EngineError> {
+    pub(super) fn needed_by_forks(
+        &self,
+        manifest: &Manifest,
+    ) -> Result<BTreeSet<OperationId>, EngineError> {
         let mut needed = BTreeSet::new();
-        for name in self.sandbox_names()? {
-            let other = self.read_sandbox(&name)?;
-            if name != manifest.name && other.family == manifest.family {
-                needed.extend(other.all_layers());
-                needed.extend(other.running.map(|it| it.layer));
-            }
+        for other in self.others_of_the_family(manifest)? {
+            needed.extend(other.all_layers());
+            needed.extend(other.running.map(|it| it.layer));
         }
         Ok(needed)
     }
@@ -273,56 +265,99 @@ fn numbers(chain: &[&Checkpoint]) -> BTreeSet<u64> {
     chain.iter().map(|it| it.number).collect()
 }
 
-/// Chooses what may go, oldest first.
-fn due(manifest: &Manifest, keep: &SandboxKeep, now: i64, bytes: u64) -> Vec<u64> {
-    let parents: BTreeSet<u64> = manifest
-        .checkpoints
-        .iter()
-        .filter_map(|it| it.parent)
-        .collect();
+/// Tells which checkpoints are too many, too old or too much, oldest first. What was set aside above one goes before it: it
+/// stands on it. Those that `stays` holds back are named, and hold back what they stand on.
+fn due(
+    manifest: &Manifest,
+    keep: &SandboxKeep,
+    (now, bytes): (i64, u64),
+    stays: &BTreeSet<u64>,
+) -> Vec<u64> {
     let chain = numbers(&manifest.chain(manifest.head));
-    // Of what was set aside only the ends can go: others stand above the rest. Whose variables others have stays.
-    let used: BTreeSet<u64> = manifest
-        .checkpoints
-        .iter()
-        .filter(|it| it.variables != Some(it.number))
-        .filter_map(|it| it.variables)
+    let aside = manifest.checkpoints.iter();
+    let aside: Vec<(&Checkpoint, BTreeSet<u64>)> = aside
+        .filter(|it| !chain.contains(&it.number))
+        .map(|it| (it, numbers(&manifest.chain(it.number))))
         .collect();
-    let may_go = |it: &&Checkpoint| {
-        let is_end = !parents.contains(&it.number);
-        it.number != 0
-            && it.number != manifest.head
-            && !it.is_folded
-            && !used.contains(&it.number)
-            && (chain.contains(&it.number) || is_end)
+    let mut choice = Choice {
+        manifest,
+        keep,
+        now,
+        left: bytes,
+        gone: BTreeSet::new(),
     };
-    let all: Vec<&Checkpoint> = manifest.checkpoints.iter().filter(may_go).collect();
-    let present = manifest
-        .checkpoints
-        .iter()
-        .filter(|it| !it.is_folded && it.number != 0)
-        .count();
-    let mut due = BTreeSet::new();
-    if let Some(count) = keep.count {
-        let over = present.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
-        due.extend(all.iter().take(over).map(|it| it.number));
-    }
-    if let Some(age) = keep.age_ms {
-        let is_old = |it: &&&Checkpoint| now.saturating_sub(it.at.0) >= age;
-        due.extend(all.iter().filter(is_old).map(|it| it.number));
-    }
-    if let Some(most) = keep.bytes {
-        let mut left = bytes;
-        for it in &all {
-            if left <= most {
-                break;
+    let mut named = BTreeSet::new();
+    for it in &manifest.checkpoints {
+        let may_go = it.number != 0 && it.number != manifest.head && !it.is_folded;
+        if !may_go || choice.gone.contains(&it.number) || !choice.is_due(it) {
+            continue;
+        }
+        let on_it = aside.iter().filter(|(_, below)| below.contains(&it.number));
+        let on_it = on_it.map(|(above, _)| *above);
+        let on_it: Vec<&Checkpoint> = on_it
+            .filter(|above| !choice.gone.contains(&above.number))
+            .collect();
+        let held = on_it.iter().map(|above| above.number);
+        let held: Vec<u64> = held.filter(|above| stays.contains(above)).collect();
+        if !held.is_empty() {
+            named.extend(held);
+        } else if choice.is_over() || on_it.iter().all(|above| choice.is_old(above)) {
+            on_it.into_iter().for_each(|above| choice.goes(above));
+            // With that it may be enough.
+            if chain.contains(&it.number) && choice.is_due(it) && choice.is_free(it) {
+                choice.goes(it);
             }
-            let own = it.layer.and_then(|id| manifest.layer(id));
-            left = left.saturating_sub(own.map_or(0, |path| weigh(&path, 0)));
-            due.insert(it.number);
         }
     }
-    due.into_iter().collect()
+    named.union(&choice.gone).copied().collect()
+}
+
+/// What goes, as far as that is chosen.
+struct Choice<'m> {
+    manifest: &'m Manifest,
+    keep: &'m SandboxKeep,
+    now: i64,
+    /// How many bytes stay.
+    left: u64,
+    gone: BTreeSet<u64>,
+}
+
+impl Choice<'_> {
+    /// Tells whether what stays is still too many or too much.
+    fn is_over(&self) -> bool {
+        let present = self.manifest.checkpoints.iter();
+        let present = present
+            .filter(|it| !it.is_folded && it.number != 0 && !self.gone.contains(&it.number))
+            .count() as u64;
+        self.keep.count.is_some_and(|most| present > most)
+            || self.keep.bytes.is_some_and(|most| self.left > most)
+    }
+
+    fn is_old(&self, it: &Checkpoint) -> bool {
+        let age = self.now.saturating_sub(it.at.0);
+        self.keep.age_ms.is_some_and(|most| age >= most)
+    }
+
+    fn is_due(&self, it: &Checkpoint) -> bool {
+        self.is_over() || self.is_old(it)
+    }
+
+    /// Tells whether nobody who stays has its variables.
+    fn is_free(&self, it: &Checkpoint) -> bool {
+        !self.manifest.checkpoints.iter().any(|other| {
+            let is_other = other.number != it.number && !self.gone.contains(&other.number);
+            is_other && other.variables == Some(it.number)
+        })
+    }
+
+    fn goes(&mut self, it: &Checkpoint) {
+        if self.keep.bytes.is_some() {
+            let layer = it.layer.and_then(|id| self.manifest.layer(id));
+            let bytes = layer.map_or(0, |path| weigh(&path, 0));
+            self.left = self.left.saturating_sub(bytes);
+        }
+        self.gone.insert(it.number);
+    }
 }
 
 /// Tells how much room the layers take.

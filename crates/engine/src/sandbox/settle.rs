@@ -29,6 +29,7 @@ impl Engine {
 
     /// Settles what dead processes left: the layer of a command that ran, and an end that was begun.
     pub(crate) fn settle_sandboxes(&self) -> Result<Vec<SandboxSettled>, EngineError> {
+        self.sweep_trials()?;
         let mut settled = Vec::new();
         for name in self.sandbox_names()? {
             let Ok(manifest) = self.read_sandbox(&name) else {

@@ -30,6 +30,8 @@ pub enum SandboxAct {
     Returned,
     /// It was made real.
     Applied,
+    /// A part of it was made real.
+    AppliedInPart,
 }
 
 /// How a command in a sandbox went.

@@ -6,7 +6,7 @@ use backout_capture::overlay;
 use backout_files::Baseline;
 use backout_model::{AgentId, OperationId, TargetPath, TaskId};
 
-use super::manifest::{Manifest, TrialState, VERSION};
+use super::manifest::{Manifest, TrialEnd, TrialState, VERSION};
 use super::{note, select};
 use crate::{DiffFile, Engine, EngineError, Finished, GateError, Selection, TrialError};
 
@@ -61,6 +61,8 @@ impl LayersOf {
         finished: &overlay::Finished,
     ) -> Result<(), EngineError> {
         note::outcome(&mut self.manifest, finished)?;
+        // It waits for nobody, unless a gate asks: if we die now it goes.
+        self.manifest.ended = None;
         engine.keep_manifest(&self.manifest)
     }
 
@@ -113,7 +115,14 @@ impl LayersOf {
                 }
                 Ok((finished, is_whole))
             }
-            Err(error @ EngineError::Gate(GateError::Waits { .. })) => Err(error),
+            Err(error @ EngineError::Gate(GateError::Waits { .. })) => {
+                self.manifest.ended = Some(TrialEnd {
+                    code: 0,
+                    signal: None,
+                });
+                engine.keep_manifest(&self.manifest)?;
+                Err(error)
+            }
             Err(EngineError::Trial(TrialError::NothingChosen { .. })) => {
                 let name = self.manifest.sandbox.clone().unwrap_or_default();
                 self.let_go(engine)?;

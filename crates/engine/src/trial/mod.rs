@@ -403,12 +403,16 @@ impl Engine {
     }
 
     /// Removes what trials left whose process died before they could be looked at.
-    fn sweep_trials(&self) -> Result<(), EngineError> {
+    pub(crate) fn sweep_trials(&self) -> Result<(), EngineError> {
+        let armed = self.store.armed()?;
         for id in self.store.trials()? {
-            let is_dead = match self.read_manifest(id) {
-                Ok(manifest) => manifest.ended.is_none() && !self.store.is_alive(&manifest.owner),
-                Err(_) => false,
-            };
+            let is_dead = self.read_manifest(id).is_ok_and(|manifest| {
+                let is_needed = armed.iter().any(|it| it.owner == manifest.owner);
+                manifest.ended.is_none()
+                    && manifest.proposed.is_none()
+                    && !is_needed
+                    && !self.store.is_alive(&manifest.owner)
+            });
             if is_dead {
                 self.remove_trial(id)?;
             }

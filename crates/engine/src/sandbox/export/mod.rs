@@ -157,6 +157,8 @@ impl Engine {
                 command: entry.command.clone(),
                 is_line: entry.is_line,
                 has_failed: entry.verdict != Some(SandboxVerdict::Succeeded),
+                time_max_ms: (entry.verdict == Some(SandboxVerdict::TimedOut))
+                    .then_some(entry.took_ms),
                 directory: entry.directory.clone(),
                 environment: self.environment_at(open, parent)?,
             });

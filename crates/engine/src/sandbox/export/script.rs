@@ -17,6 +17,8 @@ pub(super) struct Step {
     pub(super) is_line: bool,
     /// Whether it failed and what it did was kept all the same.
     pub(super) has_failed: bool,
+    /// When its time was up.
+    pub(super) time_max_ms: Option<u64>,
     pub(super) directory: TargetPath,
     /// What it had beyond its caller's variables.
     pub(super) environment: Variables,
@@ -184,14 +186,18 @@ fn add(text: &mut String, line: &str) {
 
 /// Gives a command as words; a line is run by a shell of its own, as it was.
 fn words(step: &Step, told: &mut Told) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(time_ms) = step.time_max_ms {
+        let seconds = format!("{}.{:03}", time_ms / 1000, time_ms % 1000);
+        words.extend(["timeout", "-s", "KILL", &seconds].map(str::to_owned));
+    }
     if step.is_line {
         let line = told.redacted(&step.command.concat());
-        return vec!["bash".to_owned(), "-c".to_owned(), line];
+        words.extend(["bash".to_owned(), "-c".to_owned(), line]);
+    } else {
+        words.extend(step.command.iter().map(|word| told.redacted(word)));
     }
-    step.command
-        .iter()
-        .map(|word| told.redacted(word))
-        .collect()
+    words
 }
 
 fn word(text: &OsStr) -> String {
