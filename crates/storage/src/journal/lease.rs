@@ -25,13 +25,14 @@ impl Store {
     ) -> Result<Lease, StorageError> {
         self.write(Durability::Process, |transaction| {
             for held in self.leases_in(transaction)? {
+                // One operation may hold thousands, and is asked for more.
+                if held.by == operation || instead_of.contains(&held.by) {
+                    continue;
+                }
                 let Some(target) = targets.iter().find(|t| t.overlap(&held.target).is_some())
                 else {
                     continue;
                 };
-                if held.by == operation || instead_of.contains(&held.by) {
-                    continue;
-                }
                 if owner::is_alive(&held.owner) {
                     let target = target.clone();
                     return Ok(Lease::Held {
