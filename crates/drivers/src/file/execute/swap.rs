@@ -346,6 +346,9 @@ impl Run<'_> {
 
     /// Tells whether a later step takes away or moves a directory above this one.
     pub(super) fn is_below_later(&self, index: usize, path: &TargetPath) -> bool {
+        if self.taken_away.is_empty() {
+            return false;
+        }
         path.ancestors().any(|above| {
             self.taken_away
                 .get(&above)

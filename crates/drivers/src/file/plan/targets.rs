@@ -1,6 +1,6 @@
 //! Naming what a request will write, before anything is looked at closely.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use backout_files::{Baseline, LayerEntry, LayerState};
@@ -92,9 +92,10 @@ fn add(
             found.push(target(at(path, Last::Followed)?, *recursive));
         }
         FileRequest::Layer { entries, .. } => {
+            let above: HashSet<&Path> = entries.iter().filter_map(|it| it.path.parent()).collect();
             let mut names = Names::new(context);
             for entry in entries {
-                add_entry(&mut names, entry, found)?;
+                add_entry(&mut names, (entry, above.contains(&*entry.path)), found)?;
             }
         }
         FileRequest::Restore { names, .. } => add_past(names, found),
@@ -143,18 +144,20 @@ impl<'c> Names<'c> {
 /// layer was made is believed here; it is looked at before anything is planned.
 fn add_entry(
     names: &mut Names<'_>,
-    entry: &LayerEntry,
+    (entry, has_others_below): (&LayerEntry, bool),
     found: &mut Vec<Target>,
 ) -> Result<(), FileError> {
     let path = names.of(&entry.path)?;
-    let is_directory = match &entry.baseline {
-        Baseline::Absent => false,
+    let (is_new, is_directory) = match &entry.baseline {
+        Baseline::Absent => (true, false),
         Baseline::Node { .. } | Baseline::Directory { .. } | Baseline::Tree { .. } => {
-            is_directory(&path)
+            (false, is_directory(&path))
         }
     };
     let is_tree = match &entry.becomes {
         LayerState::Nothing => is_directory,
+        // What comes to be below a new directory stands on it.
+        LayerState::Like(_) if is_new => has_others_below,
         LayerState::Like(from) => is_directory && !from.is_dir(),
         LayerState::Linked(_) => false,
         LayerState::Moved { from, .. } => {
