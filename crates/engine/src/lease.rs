@@ -2,6 +2,7 @@
 //!
 //! A [`HeldLease`] gives them back when it is dropped, unless the record that ends the operation does so.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use backout_model::{Operation, OperationId, Overlap, Target};
@@ -154,12 +155,15 @@ impl Engine {
         leased: &[Target],
         planned: &[Target],
     ) -> Result<(), EngineError> {
+        // Of thousands nearly all are the very ones: those are not compared one by one.
+        let known: BTreeSet<&Target> = leased.iter().collect();
         let is_leased = |target: &Target| {
-            leased.iter().any(|held| match held.overlap(target) {
-                Some(Overlap::Same) => held.reach() >= target.reach(),
-                Some(Overlap::Holds | Overlap::Whole) => true,
-                Some(Overlap::Inside | Overlap::Part) | None => false,
-            })
+            known.contains(target)
+                || leased.iter().any(|held| match held.overlap(target) {
+                    Some(Overlap::Same) => held.reach() >= target.reach(),
+                    Some(Overlap::Holds | Overlap::Whole) => true,
+                    Some(Overlap::Inside | Overlap::Part) | None => false,
+                })
         };
         let rest: Vec<Target> = planned
             .iter()

@@ -6,8 +6,10 @@
 //! What lies in the depot of another state directory is that one's, and what a copy of a store knows of from the first one
 //! stays the first one's (`home`): none of it is taken out or removed here.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,9 @@ use crate::home::Copied;
 use crate::journal::lsn_from_sql;
 use crate::state_dir::{DEPOT, JOURNAL, STAGING};
 use crate::{StorageError, Store};
+
+/// What the name of a depot at the root of a mount begins with; the number of its user follows.
+const DEPOT_PREFIX: &str = ".backout-";
 
 impl Depots for Store {
     fn depot_for(&self, directory: &TargetPath) -> Option<TargetPath> {
@@ -98,12 +103,11 @@ impl Depots for Store {
     }
 
     fn is_ours(&self, path: &TargetPath) -> bool {
-        let name = depot_name();
-        path.as_path().starts_with(self.directory.path())
-            || path
-                .as_path()
-                .components()
-                .any(|part| part.as_os_str() == name.as_str())
+        // Who we are is only asked for where a name may be that of a depot.
+        let is_depot = |part: &OsStr| {
+            part.as_bytes().starts_with(DEPOT_PREFIX.as_bytes()) && part == depot_name().as_str()
+        };
+        path.as_path().starts_with(self.directory.path()) || path.as_path().iter().any(is_depot)
     }
 
     fn is_above_ours(&self, path: &TargetPath) -> bool {
@@ -167,7 +171,8 @@ impl Store {
 }
 
 fn depot_name() -> String {
-    format!(".backout-{}", rustix::process::geteuid().as_raw())
+    let user = rustix::process::geteuid().as_raw();
+    format!("{DEPOT_PREFIX}{user}")
 }
 
 /// Finds the topmost directory of the file system that holds `path`. None for a subvolume in the midst of another: a depot

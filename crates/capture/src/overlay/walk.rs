@@ -142,7 +142,7 @@ impl Walker<'_> {
                 .push((upper.to_path_buf(), from.clone(), real.to_path_buf()));
             return Ok(());
         }
-        self.compare(upper, real)?;
+        self.compare(upper, found, real)?;
         self.directory(upper, lower.as_deref(), real)
     }
 
@@ -159,7 +159,8 @@ impl Walker<'_> {
         if found.nlink() > 1 {
             let key = (found.dev(), found.ino());
             if let Some(first) = self.first_names.get(&key) {
-                let what = match look(real)? {
+                let before = look(real)?;
+                let what = match before {
                     Some(_) => What::Changed,
                     None => What::Created,
                 };
@@ -167,17 +168,18 @@ impl Walker<'_> {
                     first: first.clone(),
                     source: upper.to_path_buf(),
                 };
-                return self.push(real, what, becomes, Some(found));
+                self.note(real, before.as_ref(), what, becomes, Some(found));
+                return Ok(());
             }
             self.first_names.insert(key, real.to_path_buf());
         }
-        self.compare(upper, real)
+        self.compare(upper, found, real)
     }
 
     /// Notes how what is at `new` differs from what is really there.
-    fn compare(&mut self, new: &Path, real: &Path) -> Walked<()> {
-        let found = look(new)?;
-        let what = match look(real)? {
+    fn compare(&mut self, new: &Path, found: &Metadata, real: &Path) -> Walked<()> {
+        let before = look(real)?;
+        let what = match before {
             None => What::Created,
             Some(_) => match difference(new, real).map_err(|error| (new.to_path_buf(), error))? {
                 Difference::None => return Ok(()),
@@ -185,7 +187,9 @@ impl Walker<'_> {
                 Difference::Content => What::Changed,
             },
         };
-        self.push(real, what, Becomes::Like(new.to_path_buf()), found.as_ref())
+        let becomes = Becomes::Like(new.to_path_buf());
+        self.note(real, before.as_ref(), what, becomes, Some(found));
+        Ok(())
     }
 
     /// What is at `from`, and all below it, comes to be at `real`.
@@ -196,7 +200,7 @@ impl Walker<'_> {
         if !found.is_dir() {
             return self.file(from, &found, real);
         }
-        self.compare(from, real)?;
+        self.compare(from, &found, real)?;
         let mut seen = BTreeSet::new();
         for name in names(from)? {
             self.elsewhere(&from.join(&name), &real.join(&name))?;
@@ -229,7 +233,9 @@ impl Walker<'_> {
                     self.push(&to, What::Moved, Becomes::Moved(from), None)?;
                 }
                 Some(_) | None => {
-                    self.compare(&upper, &to)?;
+                    if let Some(found) = look(&upper)? {
+                        self.compare(&upper, &found, &to)?;
+                    }
                     self.directory(&upper, Some(&from), &to)?;
                 }
             }
@@ -275,13 +281,26 @@ impl Walker<'_> {
         if what == What::Deleted && before.is_none() {
             return Ok(());
         }
+        self.note(path, before.as_ref(), what, becomes, after);
+        Ok(())
+    }
+
+    /// Adds a change of a name that was looked at.
+    fn note(
+        &mut self,
+        path: &Path,
+        before: Option<&Metadata>,
+        what: What,
+        becomes: Becomes,
+        after: Option<&Metadata>,
+    ) {
         let size = |found: &Metadata| found.is_file().then_some(found.len());
         let is_gone = match what {
             What::Deleted => true,
             What::Changed => after.is_none_or(|after| !after.is_dir()),
             What::Created | What::Metadata | What::Moved => false,
         };
-        let was_directory = before.as_ref().is_some_and(Metadata::is_dir);
+        let was_directory = before.is_some_and(Metadata::is_dir);
         self.changes.push(Change {
             gone_below: if is_gone && was_directory {
                 count_below(path)
@@ -291,10 +310,9 @@ impl Walker<'_> {
             path: path.to_path_buf(),
             what,
             becomes,
-            size_before: before.as_ref().and_then(size),
+            size_before: before.and_then(size),
             size_after: after.and_then(size),
         });
-        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use backout_model::{Digest, TargetPath};
 use super::before_image::{digest_of, link_target, meta_of};
 use super::error::FileError;
 use super::recipe::{Identity, Image, Kind, Meta};
-use super::sys::{Dir, Node, Place, meta};
+use super::sys::{Nearby, Node, Place, meta};
 
 /// Above this size an untouched inode is believed without reading it.
 pub(crate) const BELIEVED_BYTES_MIN: u64 = 1024 * 1024;
@@ -36,7 +36,12 @@ pub(crate) struct Current {
 impl Current {
     /// Looks.
     pub(crate) fn at(path: &TargetPath) -> Result<Self, FileError> {
-        let (place, blocked) = match Dir::of(path) {
+        Self::near(&mut Nearby::default(), path)
+    }
+
+    /// Looks, in one pass over many names.
+    pub(crate) fn near(nearby: &mut Nearby, path: &TargetPath) -> Result<Self, FileError> {
+        let (place, blocked) = match nearby.of(path) {
             Ok(place) => (Some(place), None),
             Err(FileError::NotFound { .. }) => (None, None),
             Err(FileError::NotADirectory { path }) => {

@@ -288,7 +288,7 @@ impl Driver for FileDriver {
         let request: &FileRequest = request.as_a()?;
         let paths = request.paths();
         let size = |path: &&std::path::Path| path.metadata().map_or(0, |found| found.len());
-        let size_bytes = paths.iter().map(size).max().unwrap_or(0);
+        let size_bytes = request.old_paths().iter().map(size).max().unwrap_or(0);
         let sources = request.sources().into_iter();
         let targets = plan::targets(&self.context, request)?;
         Ok(Scope {

@@ -164,6 +164,16 @@ impl Change {
         images.chain(writings.map(|written| written.digest))
     }
 
+    /// Tells whether the change puts something that is no directory where nothing was: no name leads elsewhere by that.
+    pub(crate) const fn is_new_name(&self) -> bool {
+        match self {
+            Self::Set { before, after, .. } => {
+                before.is_absent() && !after.is_absent() && !after.is_directory()
+            }
+            Self::Move { .. } | Self::Retouch { .. } | Self::Rewrite { .. } => false,
+        }
+    }
+
     /// Tells whether the change puts a new directory where none was, whose entries arrive with it.
     pub(crate) const fn is_new_directory(&self) -> bool {
         match self {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use backout_files::{LayerEntry, Past};
+use backout_files::{Baseline, LayerEntry, Past};
 use backout_model::ports::{DriverError, Request};
 use backout_model::text::Occurrence;
 use backout_model::{Digest, DriverName, JsonText, OperationKind, Verb, any_path};
@@ -346,6 +346,18 @@ impl FileRequest {
                 requests.iter().flat_map(Self::paths).collect()
             }
         }
+    }
+}
+
+impl FileRequest {
+    /// Lists the paths that it is about, but for those that are known to be new.
+    pub(crate) fn old_paths(&self) -> Vec<&Path> {
+        let Self::Layer { entries, .. } = self else {
+            return self.paths();
+        };
+        let is_old = |entry: &&LayerEntry| entry.baseline != Baseline::Absent;
+        let old = entries.iter().filter(is_old);
+        old.map(|entry| &*entry.path).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 //! A name is a conflict if the real file is not what the sandbox was made over: it was changed after the command began that
 //! first touched it here, or it is gone. What we applied ourselves, and what was taken back since, is none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use backout_capture::overlay::{self, ClockReference, Ended, Plan, Top};
@@ -197,9 +197,10 @@ impl Engine {
         is_whole: bool,
     ) -> Result<(), EngineError> {
         let manifest = &mut open.manifest;
+        let anew: BTreeSet<&TargetPath> = before.iter().map(|(path, _)| path).collect();
+        manifest.applied.retain(|it| !anew.contains(&it.path));
         for (path, before) in before {
             let after = Baseline::of(path.as_path(), true).unwrap_or(Baseline::Absent);
-            manifest.applied.retain(|it| it.path != path);
             manifest.applied.push(Applied {
                 path,
                 before,

@@ -64,11 +64,11 @@ fn has_other_names(change: &Change) -> bool {
 /// or moved.
 fn old_mode<'c>(change: &Change, all: &'c [Change]) -> Option<&'c Path> {
     use std::os::unix::fs::MetadataExt as _;
-    let look = |path: &Path| path.symlink_metadata().ok();
-    let real = look(&change.path).filter(|it| it.is_file() && it.nlink() > 1)?;
     if change.what != What::Metadata {
         return None;
     }
+    let look = |path: &Path| path.symlink_metadata().ok();
+    let real = look(&change.path).filter(|it| it.is_file() && it.nlink() > 1)?;
     let is_name = |other: &&Change| {
         let number = |it: &std::fs::Metadata| (it.dev(), it.ino());
         let is_same = look(&other.path).is_some_and(|it| number(&it) == number(&real));
@@ -96,7 +96,7 @@ fn noted(change: &Change, began: i64) -> Result<Option<TrialChange>, EngineError
         return Ok(None);
     };
     let becomes_directory = match &change.becomes {
-        Becomes::Like(source) => source.is_dir() && !source.is_symlink(),
+        Becomes::Like(source) => source.symlink_metadata().is_ok_and(|it| it.is_dir()),
         Becomes::Nothing | Becomes::Linked { .. } | Becomes::Moved(_) => false,
     };
     let baseline = look(&change.path, !becomes_directory)?;

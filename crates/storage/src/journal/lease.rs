@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use backout_model::ports::Durability;
-use backout_model::{Operation, OperationId, Owner, Target};
+use backout_model::{Operation, OperationId, Overlap, Owner, Reach, Target};
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::rows::{from_json, id_from_sql, id_to_sql, to_json};
@@ -25,13 +25,14 @@ impl Store {
     ) -> Result<Lease, StorageError> {
         self.write(Durability::Process, |transaction| {
             for held in self.leases_in(transaction)? {
+                // One operation may hold thousands, and is asked for more.
+                if held.by == operation || instead_of.contains(&held.by) {
+                    continue;
+                }
                 let Some(target) = targets.iter().find(|t| t.overlap(&held.target).is_some())
                 else {
                     continue;
                 };
-                if held.by == operation || instead_of.contains(&held.by) {
-                    continue;
-                }
                 if owner::is_alive(&held.owner) {
                     let target = target.clone();
                     return Ok(Lease::Held {
@@ -46,7 +47,15 @@ impl Store {
                 self.release_in(transaction, held.by)?;
             }
             let owner = to_json(owner)?;
+            // Who holds a tree holds all that is in it. Targets come sorted, a directory before what it holds.
+            let mut tree: Option<&Target> = None;
             for target in targets {
+                if tree.is_some_and(|tree| tree.overlap(target) == Some(Overlap::Holds)) {
+                    continue;
+                }
+                if target.reach() == Reach::Tree {
+                    tree = Some(target);
+                }
                 self.run(
                     transaction,
                     "INSERT OR REPLACE INTO lease (operation, target, owner) VALUES (?1, ?2, ?3)",

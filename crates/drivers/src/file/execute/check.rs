@@ -13,14 +13,15 @@ use crate::file::compare::{Current, differs_in_kind};
 use crate::file::error::FileError;
 use crate::file::plan::targets_of;
 use crate::file::recipe::{Change, Image, Kind};
-use crate::file::sys::Node;
+use crate::file::sys::{Nearby, Node};
 
 impl Run<'_> {
     /// Looks at every name that a step has changed and no later one changes again.
     pub(super) fn check_all(&mut self) -> Result<(), FileError> {
         let last = last_on(self.steps);
+        let mut near = Nearby::default();
         for (index, step) in self.steps.iter().enumerate() {
-            let current = Current::at(step.change.path())?;
+            let current = Current::near(&mut near, step.change.path())?;
             let mut found = None;
             if self.is_final(index, step, &last) {
                 match self.wrong(step, &current)? {
@@ -108,7 +109,7 @@ impl Run<'_> {
             // Its bytes were read when they were staged; few are read again.
             (Image::File { digest, size, .. }, Purpose::Apply, Some(place), Some(node)) => {
                 let other = differs_in_kind(node, Kind::File);
-                if other.is_some() || *size > INLINE_BYTES_MAX {
+                if other.is_some() || *size > INLINE_BYTES_MAX || self.is_as_made(node) {
                     let is_same = node.identity.size == *size;
                     return Ok(other.or((!is_same).then(|| "it has another size".to_owned())));
                 }
@@ -122,6 +123,12 @@ impl Run<'_> {
             }
             (_, Purpose::Apply, ..) => Ok(None),
         }
+    }
+
+    /// Tells whether a new file has the stamps that it had when its bytes were written: then these need not be read again.
+    fn is_as_made(&self, node: &Node) -> bool {
+        let made = self.made.get(&node.identity.ino);
+        made.is_some_and(|made| node.is_still(made, true))
     }
 
     /// Finds what somebody else has changed since the second look.

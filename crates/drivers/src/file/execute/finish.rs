@@ -10,7 +10,7 @@ use super::{Happened, Run, SINGLE_SYNCS_MAX};
 use crate::file::compare::{BELIEVED_BYTES_MIN, Current};
 use crate::file::error::FileError;
 use crate::file::recipe::{Change, FileCompletion, Identity, Image, ParentTimes, Times};
-use crate::file::sys::{Dir, meta};
+use crate::file::sys::{Dir, Nearby, meta};
 
 /// The coarsest clock tick by which kernels stamp inodes.
 const TICK: Duration = Duration::from_millis(10);
@@ -86,8 +86,9 @@ impl Run<'_> {
     /// Tells what the effect left behind.
     pub(super) fn complete(&self, parents: &[ParentTimes]) -> Result<Happened, FileError> {
         let mut nodes = Vec::with_capacity(self.steps.len());
+        let mut near = Nearby::default();
         for step in self.steps {
-            nodes.push(Current::at(step.change.path())?.node);
+            nodes.push(Current::near(&mut near, step.change.path())?.node);
         }
         let unlike = self.unlike(&nodes);
         let identities: Vec<_> = nodes

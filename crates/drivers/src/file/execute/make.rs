@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use backout_model::{Digest, TargetPath};
@@ -12,7 +12,6 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::{Done, Run, SINGLE_SYNCS_MAX, Step};
-use crate::file::before_image::digest_of;
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Change, Identity, Image, Kind, Meta};
 use crate::file::reversed;
@@ -48,6 +47,8 @@ impl Run<'_> {
             }
             self.context.reach("file.made")?;
         }
+        self.near.forget();
+        self.from.forget();
         self.finish_directories()?;
         if count > SINGLE_SYNCS_MAX {
             return self.sync_file_systems();
@@ -69,7 +70,7 @@ impl Run<'_> {
         let Some(stage) = self.stages.get(index).cloned() else {
             return Ok(None);
         };
-        let place = Dir::of(&stage)?;
+        let place = self.near.of(&stage)?;
         let (dir, name) = (&place.dir, &place.name);
         match image {
             Image::Absent => Ok(None),
@@ -201,7 +202,7 @@ impl Run<'_> {
         let opened = openat(&place.dir, &place.name, flags, mode).naming(&path, "make")?;
         self.done.push(Done::Made(index));
         let mut file = File::from(opened);
-        let found = self.fill(index, &mut file, place, (material, digest))?;
+        let found = self.fill(index, &mut file, &path, (material, digest))?;
         if found != *digest {
             return Err(FileError::WrongContent {
                 path: path.to_string(),
@@ -209,42 +210,42 @@ impl Run<'_> {
             });
         }
         bytes::punch(&file, holes).naming(&path, "write")?;
-        let gaps = meta::write(&file, Kind::File, wanted, &path)?;
+        let (node, gaps) = meta::write_made(&file, wanted, &path)?;
         self.note_gaps(index, &gaps);
+        self.made.insert(node.identity.ino, node);
         Ok(file.into())
     }
 
     /// Puts the bytes into a new file and tells which they were.
     fn fill(
-        &self,
+        &mut self,
         index: usize,
         file: &mut File,
-        place: &Place,
+        path: &TargetPath,
         (material, digest): (&Material, &Digest),
     ) -> Result<Digest, FileError> {
-        let path = place.path();
         match material {
             Material::Bytes(content) => {
-                file.write_all(content).naming(&path, "write")?;
+                file.write_all(content).naming(path, "write")?;
                 Ok(Digest::of(content))
             }
             Material::Nameless(from) => {
-                bytes::clone_file(from, file).naming(&path, "write")?;
-                Ok(digest_of(place)?.0)
+                bytes::clone_file(from, file).naming(path, "write")?;
+                read_back(file, path)
             }
             Material::Spooled(from) => {
-                let from = from.rewound().naming(&path, "read")?;
-                bytes::clone_file(from, file).naming(&path, "write")?;
-                Ok(digest_of(place)?.0)
+                let from = from.rewound().naming(path, "read")?;
+                bytes::clone_file(from, file).naming(path, "write")?;
+                read_back(file, path)
             }
             Material::CopyOf(source, seen) => {
-                let from = Dir::of(source)?;
+                let from = self.from.of(source)?;
                 let opened = from.read()?;
-                bytes::clone_file(&opened, file).naming(&path, "write")?;
+                bytes::clone_file(&opened, file).naming(path, "write")?;
                 let is_same = from.node()?.is_some_and(|node| {
                     (node.identity.ino, node.identity.mtime) == (seen.ino, seen.mtime)
                 });
-                let found = digest_of(place)?.0;
+                let found = read_back(file, path)?;
                 if !is_same || found != *digest {
                     return Err(FileError::Changed {
                         path: source.to_string(),
@@ -254,11 +255,9 @@ impl Run<'_> {
             }
             Material::Stored | Material::Image => {
                 let step = self.steps.get(index);
-                let target = step.map_or(&path, |step| step.change.path());
+                let target = step.map_or(path, |step| step.change.path());
                 let mut from = reversed::open(self.context, target, digest)?;
-                Ok(bytes::copy_stream(&mut from, file)
-                    .naming(&path, "write")?
-                    .0)
+                Ok(bytes::copy_stream(&mut from, file).naming(path, "write")?.0)
             }
         }
     }
@@ -335,6 +334,12 @@ impl Run<'_> {
         }
         self.context.reach("file.synced")
     }
+}
+
+/// Tells which bytes a file has that was just written.
+fn read_back(file: &mut File, path: &TargetPath) -> Result<Digest, FileError> {
+    file.rewind().naming(path, "read")?;
+    Ok(bytes::digest_of_file(file).naming(path, "read")?.0)
 }
 
 const fn file_type(kind: Kind) -> FileType {

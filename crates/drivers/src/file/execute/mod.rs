@@ -34,7 +34,7 @@ use super::context::FileContext;
 use super::error::FileError;
 use super::recipe::{Change, FileCompletion, Image, Numbers, ParentTimes};
 use super::stage::{Material, Staged};
-use super::sys::Node;
+use super::sys::{Nearby, Node};
 use closed::Opened;
 pub(crate) use closed::{is_closed, opened};
 
@@ -139,6 +139,12 @@ struct Run<'a> {
     /// Inodes that a step has changed in place, and that other steps may know by another name.
     rewritten: Numbers,
     gaps: Vec<(TargetPath, String)>,
+    /// New files by their numbers, as they were right after their bytes were written, or put under their names: whose stamps
+    /// are the same has these bytes.
+    made: HashMap<u64, Node>,
+    /// The directories that names were changed in last, and that was read last.
+    near: Nearby,
+    from: Nearby,
     /// Per step, what stood under the name right after it was put there.
     placed: HashMap<usize, Node>,
     /// Per step, what the second look found; none if a later step has the last word.
@@ -177,6 +183,9 @@ pub(crate) fn run(
         shared: HashSet::new(),
         rewritten: Numbers::new(),
         gaps: Vec::new(),
+        made: HashMap::new(),
+        near: Nearby::default(),
+        from: Nearby::default(),
         placed: HashMap::new(),
         found: Vec::new(),
         by_others: HashSet::new(),
@@ -216,6 +225,7 @@ impl Run<'_> {
             self.keep_open(index);
             self.context.watch.advance(1);
         }
+        self.near.forget();
         closed::close(&self.opened);
         self.check_all()?;
         let again = closed::open(self.steps, self.purpose, self.own);

@@ -235,6 +235,7 @@ impl Run<'_> {
         };
         // Making notes itself as done; that is not an effect of the operation.
         let length = self.done.len();
+        self.near.forget();
         let made = self.make(index, image, &Material::Stored);
         self.done.truncate(length);
         if let Some(previous) = previous

@@ -19,6 +19,10 @@ impl Run<'_> {
             return Ok(());
         }
         self.context.reach("file.swap")?;
+        // What moves or replaces a directory may change where names lead.
+        if !step.change.is_new_name() {
+            self.near.forget();
+        }
         match &step.change {
             Change::Set {
                 path,
@@ -64,7 +68,7 @@ impl Run<'_> {
         after: &Image,
         seen: Seen,
     ) -> Result<(), FileError> {
-        let place = Dir::of(path)?;
+        let place = self.near.of(path)?;
         let Some(stage) = self.stages.get(index) else {
             return Ok(());
         };
@@ -100,6 +104,12 @@ impl Run<'_> {
     fn note_placed(&mut self, index: usize, place: &Place) -> Result<(), FileError> {
         if let Some(node) = place.node()? {
             self.placed.insert(index, node);
+            // Getting its name has touched its change time, and nothing else.
+            if let Some(made) = self.made.get_mut(&node.identity.ino)
+                && node.is_still(made, false)
+            {
+                *made = node;
+            }
         }
         Ok(())
     }
@@ -336,6 +346,9 @@ impl Run<'_> {
 
     /// Tells whether a later step takes away or moves a directory above this one.
     pub(super) fn is_below_later(&self, index: usize, path: &TargetPath) -> bool {
+        if self.taken_away.is_empty() {
+            return false;
+        }
         path.ancestors().any(|above| {
             self.taken_away
                 .get(&above)

@@ -3,34 +3,37 @@
 //! The layer's files belong to the one who made it and stay where they are; what becomes real is a copy. The notes that
 //! overlays keep in attributes stay behind.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use backout_files::inode::is_overlay_note;
-use backout_files::{BaseChanged, Baseline, LayerEntry, LayerState};
-use backout_model::TargetPath;
+use backout_files::{LayerEntry, LayerState};
+use backout_model::{Digest, TargetPath};
 
 use super::content::Wanted;
 use super::{Planner, View};
 use crate::file::before_image::{INLINE_BYTES_MAX, digest_of, link_target, meta_of};
 use crate::file::error::{FileError, Naming as _};
 use crate::file::recipe::{Holes, Image, Kind, Meta};
-use crate::file::resolve::Last;
 use crate::file::stage::{Incoming, Material};
-use crate::file::sys::{Dir, Node, Place, bytes};
+use crate::file::sys::{Node, Place, bytes};
 
-/// More files than this are copied when it is time; until then they would only take room in memory.
+/// How many files are staged beside their targets, and ride with the recipe. More would only take room there.
 const STAGED_MAX: usize = 200;
+
+/// How many bytes of others wait in memory, so that they need not be read again. Files that are larger, or too many for that,
+/// are copied when it is time.
+const HELD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 impl Planner<'_> {
     pub(super) fn layer(&mut self, entries: &[LayerEntry]) -> Result<(), FileError> {
-        refuse_changed(entries)?;
+        self.refuse_changed(entries)?;
         // First what goes, so that names are free; a directory that moves takes its entries along.
         for entry in entries {
             if let LayerState::Moved { from, .. } = &entry.becomes {
                 let from = self.unlinked(from)?;
                 let to = self.unlinked(&entry.path)?;
                 self.rename(&from, &to, false)?;
+                self.straight.clear();
             }
         }
         for entry in entries {
@@ -42,21 +45,11 @@ impl Planner<'_> {
                 LayerState::Linked(first) => {
                     let first = self.unlinked(first)?;
                     self.linked(&path, &first)?;
+                    self.straight.clear();
                 }
             }
         }
         Ok(())
-    }
-
-    /// Gives a name of the layer. No link was on its way when the layer was made: one that is there now leads elsewhere.
-    fn unlinked(&mut self, path: &Path) -> Result<TargetPath, FileError> {
-        let found = self.resolve(path, Last::Itself)?;
-        if found.as_path() == path {
-            Ok(found)
-        } else {
-            let path = path.display().to_string();
-            Err(FileError::ThroughSymlink { path })
-        }
     }
 
     /// Plans that a name comes to look like what is at `source`.
@@ -65,7 +58,7 @@ impl Planner<'_> {
             path: source.display().to_string(),
         };
         let source = TargetPath::new(source).map_err(unusable)?;
-        let place = Dir::of(&source)?;
+        let place = self.layer.of(&source)?;
         let missing = || FileError::NotFound {
             path: source.to_string(),
         };
@@ -77,6 +70,7 @@ impl Planner<'_> {
             Kind::File => self.file_like(path, &place, &node, meta),
             Kind::Symlink => {
                 let to = link_target(&place)?;
+                self.straight.clear();
                 self.set_unless_already(path, Image::Symlink { to, meta }, Material::Image)
             }
             Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
@@ -121,7 +115,8 @@ impl Planner<'_> {
         node: &Node,
         meta: Meta,
     ) -> Result<(), FileError> {
-        let (digest, size) = digest_of(source)?;
+        let content = Content::of(source, node)?;
+        let (digest, size) = (content.digest, content.size);
         if let View::Real(place, real) = self.view(path)?
             && real.kind == Kind::File
             && real.identity.size == size
@@ -130,17 +125,18 @@ impl Planner<'_> {
             return self.retouch_whole(path, &meta);
         }
         // A copy keeps the holes, which a list of bytes does not.
-        let has_holes = bytes::has_holes(&source.read()?, size);
-        if size <= INLINE_BYTES_MAX && !has_holes && self.open < STAGED_MAX {
-            let mut content = Vec::new();
-            source
-                .read()?
-                .read_to_end(&mut content)
-                .naming(&source.path(), "read")?;
-            let (after, material) =
-                self.stage_file(path, Incoming::Bytes(content), Wanted::Like(meta))?;
-            return self.set(path, after, material);
-        }
+        let material = match content.bytes.filter(|_| !content.has_holes) {
+            Some(bytes) if self.open < STAGED_MAX => {
+                let (after, material) =
+                    self.stage_file(path, Incoming::Bytes(bytes), Wanted::Like(meta))?;
+                return self.set(path, after, material);
+            }
+            Some(bytes) if self.held + size <= HELD_BYTES_MAX => {
+                self.held += size;
+                Material::Bytes(bytes)
+            }
+            Some(_) | None => Material::CopyOf(source.path(), node.identity),
+        };
         let after = Image::File {
             digest,
             size,
@@ -149,7 +145,7 @@ impl Planner<'_> {
             without: None,
             holes: Holes::new(),
         };
-        self.set(path, after, Material::CopyOf(source.path(), node.identity))
+        self.set(path, after, material)
     }
 
     /// Plans that mode, owner, attributes and times change in place.
@@ -195,30 +191,35 @@ impl Planner<'_> {
     }
 }
 
-/// Refuses the whole if a name is not what it was, and says which are not.
-fn refuse_changed(entries: &[LayerEntry]) -> Result<(), FileError> {
-    let mut paths = Vec::new();
-    for entry in entries {
-        let mut check = |path: &Path, baseline: &Baseline| {
-            let holds = baseline.still_holds(path).map_err(|source| FileError::Io {
-                path: path.display().to_string(),
-                action: "look at",
-                source,
-            })?;
-            if !holds {
-                paths.push(path.display().to_string());
-            }
-            Ok::<_, FileError>(())
+/// What is in a file, read once.
+struct Content {
+    digest: Digest,
+    size: u64,
+    has_holes: bool,
+    /// All of it, if it is little.
+    bytes: Option<Vec<u8>>,
+}
+
+impl Content {
+    fn of(source: &Place, node: &Node) -> Result<Self, FileError> {
+        let (path, seen) = (source.path(), node.identity.size);
+        let mut file = source.read()?;
+        let bytes = if seen <= INLINE_BYTES_MAX {
+            bytes::read_at_once(&file, seen).naming(&path, "read")?
+        } else {
+            None
         };
-        check(&entry.path, &entry.baseline)?;
-        if let LayerState::Moved { from, baseline } = &entry.becomes {
-            check(from, baseline)?;
-        }
+        let (digest, size) = match &bytes {
+            Some(bytes) => (Digest::of(bytes), seen),
+            None => bytes::digest_of_file(&mut file).naming(&path, "read")?,
+        };
+        Ok(Self {
+            digest,
+            size,
+            has_holes: size > 0 && bytes::has_holes_anywhere(&file, size),
+            bytes,
+        })
     }
-    if paths.is_empty() {
-        return Ok(());
-    }
-    Err(BaseChanged { paths }.into())
 }
 
 /// Reads everything but the content of what is in a layer, without an overlay's own notes.

@@ -3,6 +3,7 @@
 //! The planner sees the file system through what is already planned, so that a later entry of a batch
 //! builds on earlier ones. Two entries about one name become one step: the recipe knows each name once.
 
+mod base;
 mod content;
 mod copy;
 mod layer;
@@ -15,6 +16,7 @@ mod targets;
 mod tree;
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use backout_model::ports::Prepared;
@@ -29,7 +31,7 @@ use super::recipe::{Change, Image, Kind, Meta};
 use super::request::FileRequest;
 use super::resolve::{Last, directory};
 use super::stage::{Material, Staged};
-use super::sys::{Dir, Node, Place};
+use super::sys::{Dir, Nearby, Node, Place};
 
 use super::reversed::NOT_A_FILE;
 pub(crate) use prepared::{parents_of, prepared, targets_of};
@@ -88,6 +90,14 @@ pub(super) struct Planner<'t> {
     /// Names that were used and led elsewhere, each with where.
     through: Vec<(TargetPath, TargetPath)>,
     open: usize,
+    /// How many bytes of new files wait in memory.
+    held: u64,
+    /// Names of a layer that were seen not to be there.
+    absent: HashSet<PathBuf>,
+    /// Directories of a layer's names that no link leads to, by their paths.
+    straight: HashMap<PathBuf, TargetPath>,
+    /// The directory in the layer that was read last.
+    layer: Nearby,
 }
 
 impl<'t> Planner<'t> {
@@ -110,6 +120,10 @@ impl<'t> Planner<'t> {
             within: None,
             through: Vec::new(),
             open: 0,
+            held: 0,
+            absent: HashSet::new(),
+            straight: HashMap::new(),
+            layer: Nearby::default(),
         }
     }
 
@@ -212,6 +226,9 @@ impl<'t> Planner<'t> {
     /// Turns the planned move of a file into a copy and a removal, because a later entry of the batch
     /// writes to its new name.
     fn untangle(&mut self, path: &TargetPath) -> Result<(), FileError> {
+        if !self.moved_to.contains_key(path) {
+            return Ok(());
+        }
         let is_it = |step: &Step| match &step.change {
             Change::Move { to, node, .. } => to == path && *node == Kind::File,
             Change::Set { .. } | Change::Retouch { .. } | Change::Rewrite { .. } => false,
@@ -280,6 +297,9 @@ impl<'t> Planner<'t> {
                     });
                 }
             }
+        }
+        if self.absent.contains(path.as_path()) {
+            return Ok(View::Absent);
         }
         match Dir::of(path) {
             Ok(place) => Ok(match place.node()? {

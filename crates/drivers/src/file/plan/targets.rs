@@ -1,8 +1,9 @@
 //! Naming what a request will write, before anything is looked at closely.
 
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Component, Path, PathBuf};
 
-use backout_files::{LayerEntry, LayerState};
+use backout_files::{Baseline, LayerEntry, LayerState};
 use backout_model::text::parse;
 use backout_model::{Target, TargetPath};
 
@@ -11,7 +12,7 @@ use crate::file::context::FileContext;
 use crate::file::error::FileError;
 use crate::file::past::{Past, Was};
 use crate::file::request::FileRequest;
-use crate::file::resolve::{Last, resolve};
+use crate::file::resolve::{Last, refuse_ours, resolve};
 
 /// Names the targets of a request, resolved as the plan will resolve them.
 pub(crate) fn targets(
@@ -91,8 +92,10 @@ fn add(
             found.push(target(at(path, Last::Followed)?, *recursive));
         }
         FileRequest::Layer { entries, .. } => {
+            let above: HashSet<&Path> = entries.iter().filter_map(|it| it.path.parent()).collect();
+            let mut names = Names::new(context);
             for entry in entries {
-                add_entry(context, entry, found)?;
+                add_entry(&mut names, (entry, above.contains(&*entry.path)), found)?;
             }
         }
         FileRequest::Restore { names, .. } => add_past(names, found),
@@ -105,19 +108,60 @@ fn add(
     Ok(())
 }
 
-/// Names what an entry of a layer writes: a directory that goes or moves takes all below along.
+/// The names of a layer: what most of them lie in was resolved for another one.
+struct Names<'c> {
+    context: &'c FileContext,
+    parents: HashMap<PathBuf, TargetPath>,
+}
+
+impl<'c> Names<'c> {
+    fn new(context: &'c FileContext) -> Self {
+        let parents = HashMap::new();
+        Self { context, parents }
+    }
+
+    fn of(&mut self, path: &Path) -> Result<TargetPath, FileError> {
+        let (Some(parent), Some(Component::Normal(name)), true) = (
+            path.parent(),
+            path.components().next_back(),
+            path.is_absolute(),
+        ) else {
+            return Ok(resolve(self.context, path, Last::Itself)?.path);
+        };
+        if let Some(known) = self.parents.get(parent) {
+            let found = known.join(name);
+            refuse_ours(self.context, &found)?;
+            return Ok(found);
+        }
+        let found = resolve(self.context, path, Last::Itself)?.path;
+        let known = found.parent().map(|real| (parent.to_path_buf(), real));
+        self.parents.extend(known);
+        Ok(found)
+    }
+}
+
+/// Names what an entry of a layer writes: a directory that goes or moves takes all below along. What the name was when the
+/// layer was made is believed here; it is looked at before anything is planned.
 fn add_entry(
-    context: &FileContext,
-    entry: &LayerEntry,
+    names: &mut Names<'_>,
+    (entry, has_others_below): (&LayerEntry, bool),
     found: &mut Vec<Target>,
 ) -> Result<(), FileError> {
-    let path = resolve(context, &entry.path, Last::Itself)?.path;
+    let path = names.of(&entry.path)?;
+    let (is_new, is_directory) = match &entry.baseline {
+        Baseline::Absent => (true, false),
+        Baseline::Node { .. } | Baseline::Directory { .. } | Baseline::Tree { .. } => {
+            (false, is_directory(&path))
+        }
+    };
     let is_tree = match &entry.becomes {
-        LayerState::Nothing => is_directory(&path),
-        LayerState::Like(from) => is_directory(&path) && !from.is_dir(),
+        LayerState::Nothing => is_directory,
+        // What comes to be below a new directory stands on it.
+        LayerState::Like(_) if is_new => has_others_below,
+        LayerState::Like(from) => is_directory && !from.is_dir(),
         LayerState::Linked(_) => false,
         LayerState::Moved { from, .. } => {
-            found.push(Target::tree(resolve(context, from, Last::Itself)?.path));
+            found.push(Target::tree(names.of(from)?));
             true
         }
     };

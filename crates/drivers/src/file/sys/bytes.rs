@@ -110,6 +110,19 @@ pub(crate) fn digest_of_seen(file: &mut File, size: u64) -> io::Result<(Digest, 
     digest_of_file(file)
 }
 
+/// Reads a file that was seen to be so long in one call. None if it is not so long any more.
+pub(crate) fn read_at_once(file: &File, size: u64) -> io::Result<Option<Vec<u8>>> {
+    use std::os::unix::fs::FileExt as _;
+    let Ok(size) = usize::try_from(size) else {
+        return Ok(None);
+    };
+    // There is room for one more, so that one that has grown is noticed.
+    let mut content = vec![0; size.saturating_add(1)];
+    let count = file.read_at(&mut content, 0)?;
+    content.truncate(count);
+    Ok((count == size).then_some(content))
+}
+
 /// Reads a file that was seen to be so long, and no more of it: a look afterwards tells whether it is still so long.
 pub(crate) fn read_seen(file: &File, size: u64) -> io::Result<Vec<u8>> {
     let mut content = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
@@ -133,12 +146,14 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Tells whether a file has holes.
+/// Tells whether a file has holes. Where it is read next changes.
+pub(crate) fn has_holes_anywhere(file: &File, size: u64) -> bool {
+    matches!(seek(file, SeekFrom::Hole(0)), Ok(end) if end < size)
+}
+
+/// Tells whether a file has holes. Where it is read next stays the same.
 pub(crate) fn has_holes(file: &File, size: u64) -> bool {
-    in_place(
-        file,
-        || matches!(seek(file, SeekFrom::Hole(0)), Ok(end) if end < size),
-    )
+    in_place(file, || has_holes_anywhere(file, size))
 }
 
 /// Lists the holes of a file, by start and end. One in too many pieces is told as one without. Where the file is read next
@@ -183,6 +198,9 @@ fn listed_holes(file: &File, size: u64) -> Holes {
 
 /// Takes the room of some stretches of zeros away. A file system that has no holes keeps them as zeros.
 pub(crate) fn punch(file: &File, holes: &[(u64, u64)]) -> io::Result<()> {
+    if holes.is_empty() {
+        return Ok(());
+    }
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     let size = file.metadata()?.len();
     for (start, end) in holes {

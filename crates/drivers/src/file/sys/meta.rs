@@ -4,6 +4,7 @@
 //! path is walked twice and no kind of inode needs its own calls.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use backout_capture::{attributes, owner};
@@ -11,7 +12,7 @@ use backout_files::inode::is_system_given;
 use backout_model::TargetPath;
 use rustix::fs::{
     AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmodat, chownat,
-    getxattr, listxattr, removexattr, setxattr, utimensat,
+    fchmod, flistxattr_query, futimens, getxattr, listxattr, removexattr, setxattr, utimensat,
 };
 use rustix::io::Errno;
 
@@ -173,6 +174,41 @@ pub(crate) fn write(
     Ok(gaps)
 }
 
+/// Gives a file that we have just made, and hold open, exactly this mode, owner, attributes and (where told) times. Returns what
+/// it is now, and in words what only a more privileged process could have set.
+pub(crate) fn write_made(
+    file: &File,
+    wanted: &Meta,
+    path: &TargetPath,
+) -> Result<(Node, Vec<String>), FileError> {
+    // A setuid bit must not be there before the owner is.
+    let is_plain = wanted.xattrs.is_empty() && wanted.flags.is_none() && wanted.mode & 0o6000 == 0;
+    if is_plain && let Some(node) = write_plain(file, wanted, path)? {
+        return Ok((node, Vec::new()));
+    }
+    let gaps = write(file, Kind::File, wanted, path)?;
+    let stat = rustix::fs::fstat(file).naming(path, "look at")?;
+    Ok((Node::of(&stat), gaps))
+}
+
+/// Does it in as few calls as can be where a mode and times are all that is missing. None if there is more to do: its directory
+/// gave it attributes or a group, or it is to have another owner.
+fn write_plain(file: &File, wanted: &Meta, path: &TargetPath) -> Result<Option<Node>, FileError> {
+    let is_bare = matches!(
+        flistxattr_query(file),
+        Ok(0) | Err(Errno::NOTSUP | Errno::NOSYS)
+    );
+    if !is_bare || fchmod(file, Mode::from_raw_mode(wanted.mode)).is_err() {
+        return Ok(None);
+    }
+    if let Some(times) = wanted.times {
+        futimens(file, &stamps(times)).naming(path, "set the times of")?;
+    }
+    let node = Node::of(&rustix::fs::fstat(file).naming(path, "look at")?);
+    let is_so = (node.uid, node.gid, node.mode) == (wanted.uid, wanted.gid, wanted.mode);
+    Ok(is_so.then_some(node))
+}
+
 fn chown(
     fd: BorrowedFd<'_>,
     node: &Node,
@@ -251,12 +287,15 @@ fn open_to_owner(fd: BorrowedFd<'_>, node: &Node, path: &TargetPath) -> Result<(
 
 /// Sets access and modification time.
 pub(crate) fn write_times(fd: impl AsFd, times: Times, path: &TargetPath) -> Result<(), FileError> {
-    let stamps = Timestamps {
+    utimensat(CWD, proc_path(fd.as_fd()), &stamps(times), AtFlags::empty())
+        .naming(path, "set the times of")
+}
+
+fn stamps(times: Times) -> Timestamps {
+    Timestamps {
         last_access: timespec(times.atime),
         last_modification: timespec(times.mtime),
-    };
-    utimensat(CWD, proc_path(fd.as_fd()), &stamps, AtFlags::empty())
-        .naming(path, "set the times of")
+    }
 }
 
 /// Tells whether times are ours to set: only an owner may, or root.

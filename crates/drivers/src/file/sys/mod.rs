@@ -12,9 +12,11 @@ pub(crate) mod flags;
 pub(crate) mod inherit;
 pub(crate) mod meta;
 pub(crate) mod names;
+pub(crate) mod nearby;
 pub(crate) mod node;
 pub(crate) mod syncs;
 
 pub(crate) use dir::{Dir, Place, as_owner};
+pub(crate) use nearby::Nearby;
 pub(crate) use node::{Node, nanoseconds};
 pub(crate) use syncs::{Syncs, ToSync};
