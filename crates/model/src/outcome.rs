@@ -79,6 +79,24 @@ impl OutcomeKind {
         }
     }
 
+    /// Names it as JSON and the numbers do, without what is said about it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Restored => "restored",
+            Self::Compensated => "compensated",
+            Self::Merged => "merged",
+            Self::Overwritten { .. } => "overwritten",
+            Self::Incomplete { .. } => "incomplete",
+            Self::Overtaken { .. } => "overtaken",
+            Self::AlreadyGone => "already-gone",
+            Self::Left { .. } => "left",
+            Self::Skipped { .. } => "skipped",
+            Self::Conflict { .. } => "conflict",
+            Self::Failed { .. } => "failed",
+            Self::InDoubt { .. } => "in-doubt",
+        }
+    }
+
     /// Tells whether the target now is all that an undo wants it to be.
     pub const fn is_complete(&self) -> bool {
         self.is_taken_back() && !matches!(self, Self::Incomplete { .. } | Self::Overtaken { .. })

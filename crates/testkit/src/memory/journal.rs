@@ -97,11 +97,9 @@ impl Journal for MemoryStore {
             return Ok(None);
         };
         let mut records = self.records_of(id)?.into_iter();
-        Ok(records.find_map(|record| match record.event {
-            Event::Intent(intent) => Some((id, intent.call?)),
-            Event::Proposed(proposal) => Some((id, proposal.call?)),
-            Event::Refused(refusal) => Some((id, refusal.call?)),
-            _ => None,
+        Ok(records.find_map(|record| {
+            let (_, call) = record.event.answers()?;
+            Some((id, call.clone()))
         }))
     }
 
