@@ -144,8 +144,8 @@ impl Eyes {
             if act == Act::Attributes && places.first.as_ref().is_some_and(is_directory) {
                 paths::let_go();
             }
-            if let Some(note) = places.note {
-                observer.noted(note);
+            if let Some(what) = places.lasts {
+                observer.lasts(what);
             }
             let mut touch = Touch {
                 act,

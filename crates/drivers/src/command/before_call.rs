@@ -115,7 +115,7 @@ impl Recorder {
                 match node_of(place) {
                     None if creates => drop(self.made(place)?),
                     Some(node) if writes && node.kind == Kind::BlockDevice => {
-                        self.note(format!(
+                        self.note_lasting(format!(
                             "it opened the device `{}` for writing; what it wrote to it is not undone",
                             place.path().display()
                         ));

@@ -53,7 +53,7 @@ impl Recorder {
     /// Says of a file that nobody knows any more that it changes.
     pub(super) fn unknown(&mut self, touch: &Touch) {
         if touch.first.is_none() && touch.gone.is_some() && is_change(touch.act) {
-            self.note(
+            self.note_lasting(
                 "it changed a file by a descriptor whose name is gone; what its other names show is not undone"
                     .to_owned(),
             );
