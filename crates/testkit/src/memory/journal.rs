@@ -171,10 +171,7 @@ impl Journal for MemoryStore {
                     operation.id != except
                         && operation.undoes.is_none()
                         && operation.place > place
-                        && matches!(
-                            operation.status,
-                            Status::Applied | Status::Committed | Status::Interrupted
-                        )
+                        && operation.status.has_happened()
                         && row.targets.iter().any(|placed| {
                             let target = &placed.standing.target;
                             placed.standing.is_in_effect()
@@ -405,17 +402,8 @@ impl State {
     /// For every key only the newest operation counts, and the undos that are newer.
     fn newest_on_each_key(&self) -> Newest {
         let mut newest = Newest::new();
-        let in_effect = self.operations.values().filter(|row| {
-            matches!(
-                row.operation.status,
-                Status::Armed
-                    | Status::Applied
-                    | Status::Committed
-                    | Status::Interrupted
-                    | Status::InDoubt
-                    | Status::Failed
-            )
-        });
+        let all = self.operations.values();
+        let in_effect = all.filter(|row| row.operation.status.is_in_effect());
         for row in in_effect {
             for placed in &row.targets {
                 if placed.standing.is_in_effect() {
