@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use axum::http::StatusCode;
 use backout_engine::{Engine, EngineError};
 use backout_model::ports::APPEND_BOUNDS_US;
-use backout_model::{Event, Lsn};
+use backout_model::{Event, Lsn, OperationId, Status, Verb};
 
 /// How many records are read at a time.
 const RECORDS_AT_A_TIME: usize = 500;
@@ -32,10 +32,10 @@ pub(crate) struct Metrics {
 struct Seen {
     up_to: Option<Lsn>,
     /// By verb and by what became of it.
-    operations: BTreeMap<(String, &'static str), u64>,
-    undone: BTreeMap<String, u64>,
+    operations: BTreeMap<(&'static str, &'static str), u64>,
+    undone: BTreeMap<&'static str, u64>,
     /// The verbs of operations under way.
-    verbs: BTreeMap<backout_model::OperationId, String>,
+    verbs: BTreeMap<OperationId, Verb>,
 }
 
 impl Metrics {
@@ -126,13 +126,16 @@ impl Metrics {
             }
         }
         let operations = seen.operations.iter().map(|((verb, status), count)| {
-            let labels = vec![("verb", verb.clone()), ("status", (*status).to_owned())];
-            (labels, *count)
+            let labels = [("verb", *verb), ("status", *status)];
+            (
+                labels.map(|(name, of)| (name, of.to_owned())).to_vec(),
+                *count,
+            )
         });
         let undone = seen
             .undone
             .iter()
-            .map(|(outcome, count)| (vec![("outcome", outcome.clone())], *count));
+            .map(|(outcome, count)| (vec![("outcome", (*outcome).to_owned())], *count));
         Ok(vec![
             Family::of(
                 "backout_operations_total",
@@ -217,63 +220,28 @@ fn of_store(engine: &Engine) -> Result<Vec<Family>, EngineError> {
 
 impl Seen {
     fn count(&mut self, event: &Event) {
-        let (id, status) = match event {
-            Event::Intent(intent) => {
-                // Those of tasks that never end are forgotten, and counted as others then.
-                if self.verbs.len() >= VERBS_MAX {
-                    self.verbs.clear();
-                }
-                self.verbs.insert(intent.id, intent.verb.to_string());
-                (intent.id, "armed")
+        if let Event::Undone { outcomes, .. } | Event::UndoFailed { outcomes, .. } = event {
+            for outcome in outcomes {
+                *self.undone.entry(outcome.kind.as_str()).or_default() += 1;
             }
-            Event::Refused(refusal) => {
-                let verb = refusal.verb.to_string();
-                *self.operations.entry((verb, "refused")).or_default() += 1;
-                return;
-            }
-            Event::Proposed(proposal) => {
-                let verb = proposal.verb.to_string();
-                *self.operations.entry((verb, "proposed")).or_default() += 1;
-                return;
-            }
-            Event::Applied { id, .. } => (*id, "applied"),
-            Event::Commit { id } => (*id, "committed"),
-            Event::Abort { id, .. } => (*id, "aborted"),
-            Event::Interrupted { id, .. } => (*id, "interrupted"),
-            Event::Undone { outcomes, .. } | Event::UndoFailed { outcomes, .. } => {
-                for outcome in outcomes {
-                    let word = serde_json::to_value(outcome).ok();
-                    let word = word.as_ref().and_then(|it| it.get("outcome")?.as_str());
-                    let word = word.unwrap_or("other").to_owned();
-                    *self.undone.entry(word).or_default() += 1;
-                }
-                return;
-            }
-            Event::Captured(_)
-            | Event::Redone { .. }
-            | Event::Escalated(_)
-            | Event::TaskBegin { .. }
-            | Event::TaskCommit { .. }
-            | Event::TaskRollback { .. }
-            | Event::Checkpoint(_)
-            | Event::Prompt(_)
-            | Event::Noted(_)
-            | Event::Expired { .. }
-            | Event::Cut { .. }
-            | Event::Lost { .. }
-            | Event::Repaired(_)
-            | Event::RolloutBegun(_)
-            | Event::RolloutAt { .. }
-            | Event::RolloutEnded { .. } => return,
+        }
+        let Some((id, status)) = event.brings_to() else {
+            return;
         };
-        let is_over = matches!(status, "committed" | "aborted");
-        let verb = if is_over {
-            self.verbs.remove(&id)
-        } else {
-            self.verbs.get(&id).cloned()
+        let verb = match event.begins() {
+            Some(begun) => Some(begun.verb),
+            None if matches!(status, Status::Committed | Status::Aborted) => self.verbs.remove(&id),
+            None => self.verbs.get(&id).copied(),
         };
-        let verb = verb.unwrap_or_else(|| "other".to_owned());
-        *self.operations.entry((verb, status)).or_default() += 1;
+        if let (Status::Armed, Some(verb)) = (status, verb) {
+            // Those of tasks that never end are forgotten, and counted as others then.
+            if self.verbs.len() >= VERBS_MAX {
+                self.verbs.clear();
+            }
+            self.verbs.insert(id, verb);
+        }
+        let labels = (verb.map_or("other", Verb::as_str), status.as_str());
+        *self.operations.entry(labels).or_default() += 1;
     }
 }
 

@@ -366,7 +366,7 @@ impl Engine {
         let mut next = operation.undoes;
         while let Some(id) = next {
             let found = self.store.operation(id)?;
-            let found = found.filter(|found| is_unfinished(found.status));
+            let found = found.filter(|found| found.status.is_unfinished());
             chain.extend(found.as_ref().map(|found| found.id));
             next = found.and_then(|found| found.undoes);
         }
@@ -592,9 +592,4 @@ impl Engine {
         }
         Ok(())
     }
-}
-
-/// Tells whether an operation was left half-way.
-pub(crate) const fn is_unfinished(status: Status) -> bool {
-    matches!(status, Status::Armed | Status::InDoubt | Status::Failed)
 }

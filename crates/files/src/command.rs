@@ -141,6 +141,8 @@ pub struct Settled {
     pub counts: Counts,
     /// The files that it read, if that was recorded.
     pub reads: Vec<FileRead>,
+    /// Those of the recorder's notes that tell what the command was let do and nobody kept.
+    pub lasting: Vec<String>,
     /// Whether nothing changed at all.
     pub is_nothing: bool,
     /// What a log that is not whole leaves unknown.

@@ -124,6 +124,9 @@ pub struct Captured {
     /// Things worth knowing about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Those of the notes that tell what it was let do and nobody kept: taking it back leaves that. Older programs say it only by how a note ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lasting: Vec<String>,
     /// What became of it.
     pub end: CommandEnd,
     /// How to take it back.

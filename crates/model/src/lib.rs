@@ -16,6 +16,7 @@ pub mod compensation;
 mod digest;
 pub mod drift;
 mod driver;
+mod event;
 mod gate;
 mod glob;
 mod graph;
@@ -58,6 +59,7 @@ pub use command::{
     CaptureLevel, CaptureMode, Captured, CommandEnd, CommandStart, OnFailure, ReadFrom,
 };
 pub use digest::{Digest, DigestError};
+pub use event::Begun;
 pub use glob::{Glob, GlobError};
 pub use graph::{Dependency, DependencyReason, History};
 pub use id::{AgentId, CallKey, CheckpointName, IdError, OperationId, PromptId, TaskId};

@@ -93,6 +93,11 @@ impl Verb {
         }
     }
 
+    /// Tells whether it is an undo or a recovery, so that a redo takes it back. Everything else is taken back by an undo, a redo too.
+    pub const fn is_redoable(self) -> bool {
+        matches!(self, Self::Undo | Self::Recover)
+    }
+
     /// Tells whether the operation takes another one back.
     pub const fn is_reversal(self) -> bool {
         matches!(self, Self::Undo | Self::Redo | Self::Recover)

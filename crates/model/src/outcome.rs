@@ -79,6 +79,24 @@ impl OutcomeKind {
         }
     }
 
+    /// Names it as JSON and the numbers do, without what is said about it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Restored => "restored",
+            Self::Compensated => "compensated",
+            Self::Merged => "merged",
+            Self::Overwritten { .. } => "overwritten",
+            Self::Incomplete { .. } => "incomplete",
+            Self::Overtaken { .. } => "overtaken",
+            Self::AlreadyGone => "already-gone",
+            Self::Left { .. } => "left",
+            Self::Skipped { .. } => "skipped",
+            Self::Conflict { .. } => "conflict",
+            Self::Failed { .. } => "failed",
+            Self::InDoubt { .. } => "in-doubt",
+        }
+    }
+
     /// Tells whether the target now is all that an undo wants it to be.
     pub const fn is_complete(&self) -> bool {
         self.is_taken_back() && !matches!(self, Self::Incomplete { .. } | Self::Overtaken { .. })
@@ -118,5 +136,32 @@ impl TargetOutcome {
     /// Pairs a target with its outcome.
     pub const fn new(target: Target, kind: OutcomeKind) -> Self {
         Self { target, kind }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_named_as_in_json() {
+        let why = || "so".to_owned();
+        for kind in [
+            OutcomeKind::Restored,
+            OutcomeKind::Compensated,
+            OutcomeKind::Merged,
+            OutcomeKind::Overwritten { why: why() },
+            OutcomeKind::Incomplete { why: why() },
+            OutcomeKind::Overtaken { why: why() },
+            OutcomeKind::AlreadyGone,
+            OutcomeKind::Left { why: why() },
+            OutcomeKind::Skipped { why: why() },
+            OutcomeKind::Conflict { why: why() },
+            OutcomeKind::Failed { why: why() },
+            OutcomeKind::InDoubt { why: why() },
+        ] {
+            let json = serde_json::to_value(&kind).unwrap();
+            assert_eq!(json["outcome"], kind.as_str());
+        }
     }
 }

@@ -130,6 +130,16 @@ impl Status {
         }
     }
 
+    /// Tells whether the operation's change is known to be in the world, all of it.
+    pub const fn has_happened(self) -> bool {
+        matches!(self, Self::Applied | Self::Committed | Self::Interrupted)
+    }
+
+    /// Tells whether the operation was left half-way, or is at work at this moment.
+    pub const fn is_unfinished(self) -> bool {
+        matches!(self, Self::Armed | Self::InDoubt | Self::Failed)
+    }
+
     /// Tells whether the operation's images must be kept whatever their age.
     pub const fn is_uncommitted(self) -> bool {
         match self {

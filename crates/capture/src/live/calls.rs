@@ -55,6 +55,27 @@ pub enum Act {
     Sync,
 }
 
+impl Act {
+    /// Tells whether it changes files: what they hold, what they are, or which names there are.
+    pub const fn changes_files(self) -> bool {
+        match self {
+            Self::Open { .. }
+            | Self::Truncate
+            | Self::Unlink
+            | Self::Rmdir
+            | Self::Rename { .. }
+            | Self::Link
+            | Self::Make
+            | Self::Attributes
+            | Self::Times
+            | Self::Flags { .. } => true,
+            Self::Read | Self::Exec | Self::Standing | Self::Mounts | Self::Quotas | Self::Sync => {
+                false
+            }
+        }
+    }
+}
+
 /// Where a path is among the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {

@@ -144,8 +144,8 @@ impl Eyes {
             if act == Act::Attributes && places.first.as_ref().is_some_and(is_directory) {
                 paths::let_go();
             }
-            if let Some(note) = places.note {
-                observer.noted(note);
+            if let Some(what) = places.lasts {
+                observer.lasts(what);
             }
             let mut touch = Touch {
                 act,
@@ -322,7 +322,7 @@ fn unreadable(
     errno: Errno,
     observer: &mut dyn Observer,
 ) -> Answer {
-    if is_harmless(act) || !sys::is_waiting(listener, notice.id) {
+    if !act.changes_files() || !sys::is_waiting(listener, notice.id) {
         return Answer::Continue;
     }
     match errno {
@@ -360,7 +360,7 @@ fn refuse(
     lost: Lost,
     observer: &mut dyn Observer,
 ) -> Answer {
-    if is_harmless(act) || !sys::is_waiting(listener, notice.id) {
+    if !act.changes_files() || !sys::is_waiting(listener, notice.id) {
         return Answer::Continue;
     }
     match lost {
@@ -382,14 +382,6 @@ fn settled(notice: &Notice, act: Act, scene: Scene, operands: &Operands, answer:
     let known = Errno::from_raw_os_error(errno);
     let first = order::first_error(notice, act, scene, operands.paths(), known);
     Answer::Refuse(first.raw_os_error())
-}
-
-/// Tells whether a call changes no file, so that it may go on unseen.
-const fn is_harmless(act: Act) -> bool {
-    matches!(
-        act,
-        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas | Act::Sync
-    )
 }
 
 /// Gives the name of a process, as the kernel keeps it.

@@ -48,7 +48,7 @@ impl Flight {
     /// Remembers a call that goes on.
     pub(super) fn begins(&mut self, notice: &Notice, touch: &Touch) {
         // Who opens a pipe may wait for long, and nothing is lost by it.
-        if !changes(touch.act) || touch.first.as_ref().is_some_and(may_wait) {
+        if !touch.act.changes_files() || touch.first.as_ref().is_some_and(may_wait) {
             return;
         }
         if self.calls.len() == CALLS_MAX {
@@ -154,22 +154,5 @@ const fn names(act: Act) -> bool {
         | Act::Mounts
         | Act::Quotas
         | Act::Sync => false,
-    }
-}
-
-/// Tells whether a call changes files.
-const fn changes(act: Act) -> bool {
-    match act {
-        Act::Open { .. }
-        | Act::Truncate
-        | Act::Unlink
-        | Act::Rmdir
-        | Act::Rename { .. }
-        | Act::Link
-        | Act::Make
-        | Act::Attributes
-        | Act::Times
-        | Act::Flags { .. } => true,
-        Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas | Act::Sync => false,
     }
 }

@@ -51,8 +51,8 @@ pub(super) struct Places {
     pub(super) second: Option<Place>,
     /// What the first is about, if that lost its name and has others.
     pub(super) gone: Option<Gone>,
-    /// What is worth saying of them.
-    pub(super) note: Option<&'static str>,
+    /// What the call changes and no undo takes back.
+    pub(super) lasts: Option<&'static str>,
 }
 
 impl Operands {
@@ -110,7 +110,7 @@ impl Operands {
             }
             Some(Where::Base(base)) => of_base(notice.thread, scene, *base).map(Some),
         };
-        let (mut note, mut gone) = (None, None);
+        let (mut lasts, mut gone) = (None, None);
         let first = match place(&self.first) {
             Err(Lost::Root) if matches!(act, Act::Flags { .. }) => Err(Lost::Blind(
                 Errno::PERM,
@@ -118,7 +118,7 @@ impl Operands {
             )),
             Err(Lost::Root) => {
                 if matches!(act, Act::Attributes | Act::Times) {
-                    note = Some(
+                    lasts = Some(
                         "it changed mode, owner, attributes or times of `/`; that is not undone",
                     );
                 }
@@ -150,14 +150,14 @@ impl Operands {
             found.map_err(|lost| match lost {
                 Lost::Dots(_) if notice.number == libc::SYS_bind => Lost::Fails(Errno::ADDRINUSE),
                 Lost::Dots(dots) => Lost::Fails(without_name(act, dots, is_first)),
-                other => other,
+                Lost::Fails(_) | Lost::Blind(..) | Lost::Nameless { .. } | Lost::Root => lost,
             })
         };
         Ok(Places {
             first: named(first, true)?,
             second: named(second, false)?,
             gone,
-            note,
+            lasts,
         })
     }
 }

@@ -120,8 +120,11 @@ pub trait Observer {
     /// Looks at what others did.
     fn look_around(&mut self);
 
-    /// Is told of something worth knowing that cannot be undone.
+    /// Is told of something worth knowing.
     fn noted(&mut self, what: &str);
+
+    /// Is told of something that the command was let do, and that no undo takes back.
+    fn lasts(&mut self, what: &str);
 
     /// Is told of a call that could not be understood, and is refused.
     fn refused(&mut self, thread: u32, why: &str);

@@ -7,6 +7,7 @@
 //! - The findings of a schema name the key, its place, and for a slip the nearest right name.
 
 mod budget;
+mod leads;
 mod told;
 
 use std::sync::Arc;
@@ -224,11 +225,7 @@ impl Mistake {
             .next()
             .map(|(way, root)| self.found_in(tree, &way, root));
         let mut finding = finding.unwrap_or_else(|| Finding::new("it is empty"));
-        if let Some((way, node)) = self
-            .told
-            .reference()
-            .and_then(|message| referrer(tree, message))
-        {
+        if let Some((way, node)) = self.told.reference().and_then(|it| referrer(tree, it)) {
             finding = finding.at(tree.place_of(node)).of_key(key_of(&way));
         }
         Finding {
@@ -238,16 +235,13 @@ impl Mistake {
     }
 }
 
-/// The `$ref` that a message is about.
-fn referrer<'n>(tree: &'n Tree<'_>, message: &str) -> Option<(Vec<Segment>, &'n Node)> {
+/// The `$ref` that leads to what is not there.
+fn referrer<'n>(tree: &'n Tree<'_>, leads: &leads::Leads) -> Option<(Vec<Segment>, &'n Node)> {
     let pattern = KeyPattern::try_from("**.$ref".to_owned()).ok()?;
     let references = pattern.all(tree).into_iter();
-    references.rev().find(|(_, node)| {
-        let target = node
-            .as_text()
-            .and_then(|text| text.split('#').find(|part| !part.is_empty()));
-        target.is_some_and(|target| message.contains(target))
-    })
+    references
+        .rev()
+        .find(|(_, node)| node.as_text().is_some_and(|text| leads.is_meant_by(text)))
 }
 
 /// Does work on a thread of its own, with a large stack, and waits no longer than [`WORK_MAX`].

@@ -173,6 +173,28 @@ fn what_lies_elsewhere_is_not_fetched() {
     assert!(Schema::compile(r#"{"$ref": "file:///etc/passwd"}"#).is_err());
 }
 
+/// Of two references the one that leads nowhere is named, also where it is written like a part of the other.
+#[test]
+fn the_reference_that_leads_nowhere_is_named() {
+    for (good, bad) in [
+        ("#/$defs/here", "#/$defs/her"),
+        ("#/$defs/here", "#nowhere"),
+        ("#/$defs/here", "other.json#/$defs/here"),
+        ("#/$defs/here", "http://[/s.json"),
+    ] {
+        let schema = json!({
+            "properties": {"a": {"$ref": bad}, "b": {"$ref": good}},
+            "$defs": {"here": true},
+        });
+        let finding = Schema::compile(&schema.to_string()).unwrap_err();
+        assert_eq!(
+            finding.key.as_deref(),
+            Some("properties.a.$ref"),
+            "{bad}: {finding:?}"
+        );
+    }
+}
+
 #[test]
 fn drafts_are_told_by_the_schema() {
     let text = |draft: &str| {

@@ -1,8 +1,9 @@
 //! What a schema does not like, in our words.
 
-use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError};
 
+use super::leads::Leads;
 use crate::nearest::nearest;
 use crate::value::{Kind, Node, short};
 use crate::values::listed;
@@ -18,8 +19,8 @@ pub(super) enum Told {
     Enum(Vec<serde_json::Value>),
     /// The value is of another type.
     Type(String),
-    /// A reference leads nowhere.
-    Reference(String),
+    /// A reference leads nowhere: what the validator says of it, and where it leads.
+    Reference(String, Leads),
     /// Anything else: what, and what would mend it.
     Other(String, String),
 }
@@ -37,7 +38,7 @@ impl Told {
             Kind::Enum { options } => Self::Enum(options.as_array().cloned().unwrap_or_default()),
             Kind::Constant { expected_value } => Self::Enum(vec![expected_value.as_ref().clone()]),
             Kind::Type { kind } => Self::Type(types(kind)),
-            Kind::Referencing(error) => Self::Reference(error.to_string()),
+            Kind::Referencing(error) => Self::Reference(error.to_string(), Leads::of(error)),
             kind => {
                 let told = limit(kind).or_else(|| form(kind));
                 let (found, remedy) = told.unwrap_or_else(|| {
@@ -58,15 +59,15 @@ impl Told {
             Self::Required(_)
             | Self::Enum(_)
             | Self::Type(_)
-            | Self::Reference(_)
+            | Self::Reference(..)
             | Self::Other(..) => None,
         }
     }
 
-    /// What the validator says about a reference that leads nowhere, if that is what is wrong.
-    pub(super) fn reference(&self) -> Option<&str> {
+    /// Where a reference leads that leads nowhere, if that is what is wrong.
+    pub(super) fn reference(&self) -> Option<&Leads> {
         match self {
-            Self::Reference(message) => Some(message),
+            Self::Reference(_, leads) => Some(leads),
             Self::Required(_)
             | Self::Unexpected(..)
             | Self::Enum(_)
@@ -86,7 +87,7 @@ impl Told {
                 format!("{} is none of {}", node.shown(), listed(&texts(allowed)))
             }
             Self::Type(wanted) => format!("it is {}, and has to be {wanted}", node.what()),
-            Self::Reference(message) => {
+            Self::Reference(message, _) => {
                 format!("it refers to what is not in it ({})", short(message))
             }
             Self::Other(found, _) => format!("{} {found}", node.shown()),
@@ -120,7 +121,7 @@ impl Told {
                 }
             }
             Self::Type(wanted) => format!("write {wanted}"),
-            Self::Reference(_) => "put what `$ref` names under `$defs`: nothing is fetched".into(),
+            Self::Reference(..) => "put what `$ref` names under `$defs`: nothing is fetched".into(),
             Self::Other(_, remedy) => remedy.clone(),
         }
     }
@@ -236,19 +237,19 @@ fn texts(values: &[serde_json::Value]) -> Vec<String> {
 }
 
 fn types(kind: &TypeKind) -> String {
-    let word = |name: &str| match name {
-        "null" => "nothing",
-        "boolean" => "a boolean",
-        "integer" => "a whole number",
-        "number" => "a number",
-        "string" => "a text",
-        "array" => "a list",
-        _ => "a table",
+    let word = |one: JsonType| match one {
+        JsonType::Null => "nothing",
+        JsonType::Boolean => "a boolean",
+        JsonType::Integer => "a whole number",
+        JsonType::Number => "a number",
+        JsonType::String => "a text",
+        JsonType::Array => "a list",
+        JsonType::Object => "a table",
     };
     match kind {
-        TypeKind::Single(one) => word(&one.to_string()).to_owned(),
+        TypeKind::Single(one) => word(*one).to_owned(),
         TypeKind::Multiple(several) => {
-            let words: Vec<&str> = several.iter().map(|one| word(&one.to_string())).collect();
+            let words: Vec<&str> = several.iter().map(word).collect();
             words.join(" or ")
         }
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use backout_engine::{Engine, EngineError};
-use backout_model::{AgentId, Event, Intent, Lsn, OperationId, Record, TaskId, Timestamp, Verb};
+use backout_model::{
+    AgentId, Event, Intent, Lsn, OperationId, Record, Status, TaskId, Timestamp, Verb,
+};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -98,7 +100,7 @@ impl Follower {
             let is_end = records.len() < AT_A_TIME;
             for record in records {
                 self.place = record.lsn;
-                self.hear(engine, telemetry, record);
+                self.hear(engine, telemetry, &record);
             }
             if is_end {
                 break;
@@ -115,53 +117,32 @@ impl Follower {
         Ok(())
     }
 
-    fn hear(&mut self, engine: &Engine, telemetry: &Telemetry, record: Record) {
+    fn hear(&mut self, engine: &Engine, telemetry: &Telemetry, record: &Record) {
         let at = record.at;
-        let mut ends = |id: &OperationId, status, why: Option<String>| {
-            if let Some(open) = self.open.get_mut(id) {
-                open.ended = Some((at, status));
-                open.why = why;
+        if let Event::Intent(intent) = &record.event {
+            self.begin(engine, telemetry, intent, at);
+            return;
+        }
+        if let Event::Captured(captured) = &record.event {
+            if let Some(open) = self.open.get_mut(&captured.id) {
+                open.targets = captured.targets.len();
             }
+        } else if let Event::UndoFailed { id, .. } = &record.event {
+            failed(telemetry, *id, at);
+        } else if let Event::TaskRollback { task, .. } = &record.event {
+            self.rolled_back(telemetry, task, at);
+        }
+        let Some((id, status)) = record.event.brings_to() else {
+            return;
         };
-        match record.event {
-            Event::Intent(intent) => self.begin(engine, telemetry, &intent, at),
-            Event::Captured(captured) => {
-                if let Some(open) = self.open.get_mut(&captured.id) {
-                    open.targets = captured.targets.len();
-                }
-            }
-            Event::Applied { id, .. } => ends(&id, "applied", None),
-            Event::Commit { id } => ends(&id, "committed", None),
-            Event::Abort { id, .. } => ends(&id, "aborted", Some("it was put back".to_owned())),
-            Event::Interrupted { id, .. } => {
-                ends(&id, "interrupted", Some("nobody answers for it".to_owned()));
-            }
-            Event::Refused(it) => {
-                let why = Some("it was refused".to_owned());
-                let one = One::new(it.id, it.verb, it.agent, None, it.targets.len());
-                one.leave(telemetry, at, "refused", why);
-            }
-            Event::Proposed(it) => {
-                let one = One::new(it.id, it.verb, it.agent, None, it.targets.len());
-                one.leave(telemetry, at, "proposed", None);
-            }
-            Event::UndoFailed { id, .. } => failed(telemetry, id, at),
-            Event::TaskRollback { task, .. } => self.rolled_back(telemetry, &task, at),
-            Event::Undone { .. }
-            | Event::Redone { .. }
-            | Event::Escalated(_)
-            | Event::TaskBegin { .. }
-            | Event::TaskCommit { .. }
-            | Event::Checkpoint(_)
-            | Event::Prompt(_)
-            | Event::Noted(_)
-            | Event::Expired { .. }
-            | Event::Cut { .. }
-            | Event::Lost { .. }
-            | Event::Repaired(_)
-            | Event::RolloutBegun(_)
-            | Event::RolloutAt { .. }
-            | Event::RolloutEnded { .. } => {}
+        let why = why(status).map(str::to_owned);
+        if let Some(begun) = record.event.begins() {
+            let agent = begun.agent.cloned();
+            let one = One::new(id, begun.verb, agent, None, begun.targets.len());
+            one.leave(telemetry, at, status.as_str(), why);
+        } else if let Some(open) = self.open.get_mut(&id) {
+            open.ended = Some((at, status.as_str()));
+            open.why = why;
         }
     }
 
@@ -290,6 +271,22 @@ impl Follower {
         if trace.is_none_or(|trace| trace.is_sampled) {
             telemetry.leave(span);
         }
+    }
+}
+
+/// Says why a write that ended so is told as an error; nothing if it is none.
+const fn why(status: Status) -> Option<&'static str> {
+    match status {
+        Status::Refused => Some("it was refused"),
+        Status::Interrupted => Some("nobody answers for it"),
+        Status::Aborted => Some("it was put back"),
+        Status::Proposed
+        | Status::Armed
+        | Status::Applied
+        | Status::Committed
+        | Status::Undone
+        | Status::InDoubt
+        | Status::Failed => None,
     }
 }
 

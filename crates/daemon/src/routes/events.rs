@@ -134,45 +134,25 @@ fn tell(
             also("operation", object!(operation));
         }
     }
-    match &record.event {
-        Event::TaskBegin {
-            task, agent: whose, ..
-        } => {
-            agent.clone_from(whose);
-            also("task", object!(task));
-        }
-        Event::TaskCommit { task } | Event::TaskRollback { task, .. } => {
-            let known = engine.store().task(task)?;
-            agent = known.and_then(|known| known.agent);
-            also("task", object!(task));
-        }
-        Event::Prompt(prompt) => {
-            agent = Some(prompt.agent.clone());
-            also("prompt", object!(prompt.id));
-        }
-        Event::Checkpoint(checkpoint) => {
-            agent.clone_from(&checkpoint.agent);
-            also("checkpoint", object!(checkpoint.name));
-        }
-        Event::Expired { ids, .. } | Event::Lost { ids, .. } => also("ids", object!(ids)),
-        Event::Proposed(proposal) => agent.clone_from(&proposal.agent),
-        Event::Intent(_)
-        | Event::Refused(_)
-        | Event::Captured(_)
-        | Event::Interrupted { .. }
-        | Event::Applied { .. }
-        | Event::Commit { .. }
-        | Event::Abort { .. }
-        | Event::Undone { .. }
-        | Event::Redone { .. }
-        | Event::UndoFailed { .. }
-        | Event::Escalated(_)
-        | Event::Noted(_)
-        | Event::Cut { .. }
-        | Event::Repaired(_)
-        | Event::RolloutBegun(_)
-        | Event::RolloutAt { .. }
-        | Event::RolloutEnded { .. } => {}
+    let event = &record.event;
+    if let Some(task) = event.task() {
+        also("task", object!(task));
+        agent = if let Event::TaskBegin { agent, .. } = event {
+            agent.clone()
+        } else {
+            engine.store().task(task)?.and_then(|known| known.agent)
+        };
+    } else if let Event::Prompt(prompt) = event {
+        also("prompt", object!(prompt.id));
+        agent = Some(prompt.agent.clone());
+    } else if let Event::Checkpoint(checkpoint) = event {
+        also("checkpoint", object!(checkpoint.name));
+        agent.clone_from(&checkpoint.agent);
+    } else if let Event::Proposed(proposal) = event {
+        agent.clone_from(&proposal.agent);
+    }
+    if let Some(ids) = event.lets_go() {
+        also("ids", object!(ids));
     }
     if own.is_some() && agent.as_ref() != own {
         return Ok(None);

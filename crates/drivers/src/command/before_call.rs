@@ -40,7 +40,16 @@ impl Recorder {
                 return Some(Answer::Continue);
             }
             Act::Read => {}
-            _ => {
+            Act::Open { .. }
+            | Act::Truncate
+            | Act::Unlink
+            | Act::Rmdir
+            | Act::Rename { .. }
+            | Act::Link
+            | Act::Make
+            | Act::Attributes
+            | Act::Times
+            | Act::Flags { .. } => {
                 if let Some(answer) = self.beforehand(touch) {
                     return Some(answer);
                 }
@@ -115,7 +124,7 @@ impl Recorder {
                 match node_of(place) {
                     None if creates => drop(self.made(place)?),
                     Some(node) if writes && node.kind == Kind::BlockDevice => {
-                        self.note(format!(
+                        self.note_lasting(format!(
                             "it opened the device `{}` for writing; what it wrote to it is not undone",
                             place.path().display()
                         ));

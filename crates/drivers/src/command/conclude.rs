@@ -90,6 +90,7 @@ impl Settling<'_> {
             completion: completion.encode()?,
             counts,
             reads: self.tracker.reads.into_iter().map(read).collect(),
+            lasting: Vec::new(),
             is_nothing,
             doubts: Vec::new(),
         })

@@ -243,7 +243,8 @@ impl backout_files::Recorder for Recorder {
     fn settle(mut self: Box<Self>) -> Result<Settled, DriverError> {
         // What is seen is known, also when the log has no room for it.
         let _noted = self.look_around();
-        let files = Arc::clone(&self.files);
-        Ok(settle(files.context(), self.id, self.into_ledger())?)
+        let (files, lasting) = (Arc::clone(&self.files), std::mem::take(&mut self.lasting));
+        let settled = settle(files.context(), self.id, self.into_ledger())?;
+        Ok(Settled { lasting, ..settled })
     }
 }

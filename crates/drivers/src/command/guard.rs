@@ -105,7 +105,7 @@ impl Recorder {
             if self.is_kernels(place, directory) {
                 let path = place.path();
                 if path.starts_with("/sys") || path.starts_with("/proc/sys") {
-                    self.note(format!(
+                    self.note_lasting(format!(
                         "`{}` belongs to the kernel; it is not undone",
                         path.display()
                     ));
@@ -121,7 +121,7 @@ impl Recorder {
                 if is_on_ours(place.dir.as_fd()) {
                     return Some(self.hidden());
                 }
-                self.note("it wrote where only it can see; that is not undone".to_owned());
+                self.note_lasting("it wrote where only it can see; that is not undone".to_owned());
                 return Some(Answer::Continue);
             }
         }

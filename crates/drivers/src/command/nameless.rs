@@ -34,9 +34,10 @@ impl Recorder {
         let (origin, image) = self.kept_as(number)?;
         let slot = place_of(&image)?;
         if let Some(Ok(name)) = touch.gone.as_ref().map(|gone| TargetPath::new(&gone.path)) {
-            let what = match touch.act {
-                Act::Open { .. } => What::Closed,
-                _ => What::Dressed,
+            let what = if matches!(touch.act, Act::Open { .. }) {
+                What::Closed
+            } else {
+                What::Dressed
             };
             self.others.expect(&name, what);
         }
@@ -53,7 +54,7 @@ impl Recorder {
     /// Says of a file that nobody knows any more that it changes.
     pub(super) fn unknown(&mut self, touch: &Touch) {
         if touch.first.is_none() && touch.gone.is_some() && is_change(touch.act) {
-            self.note(
+            self.note_lasting(
                 "it changed a file by a descriptor whose name is gone; what its other names show is not undone"
                     .to_owned(),
             );

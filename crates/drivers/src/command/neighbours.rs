@@ -47,23 +47,14 @@ impl Recorder {
     /// Names what a call that was prepared is about to touch, and the command has not touched yet.
     pub(super) fn claim(&self, touch: &Touch) -> Claim {
         let mut claim = Claim::default();
-        let is_named = match touch.act {
-            Act::Open {
-                creates, writes, ..
-            } => {
-                let is_new = touch.first.as_ref().is_some_and(|it| it.stat.is_none());
-                writes || creates && is_new
-            }
-            Act::Truncate
-            | Act::Unlink
-            | Act::Rmdir
-            | Act::Make
-            | Act::Attributes
-            | Act::Times
-            | Act::Flags { .. }
-            | Act::Link
-            | Act::Rename { .. } => true,
-            Act::Read | Act::Exec | Act::Standing | Act::Mounts | Act::Quotas | Act::Sync => false,
+        let is_named = if let Act::Open {
+            creates, writes, ..
+        } = touch.act
+        {
+            let is_new = touch.first.as_ref().is_some_and(|it| it.stat.is_none());
+            writes || creates && is_new
+        } else {
+            touch.act.changes_files()
         };
         if !is_named {
             return claim;

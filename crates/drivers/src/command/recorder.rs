@@ -86,6 +86,8 @@ pub struct Recorder {
     pub(super) linking: Option<Linking>,
     pub(super) notes: Vec<String>,
     pub(super) notes_left_out: usize,
+    /// Those of the notes that tell what the command was let do and nobody kept.
+    pub(super) lasting: Vec<String>,
     /// What is so already and could not be noted yet: until the log has it, nothing goes on that needs another note.
     pub(super) owed: VecDeque<Note>,
     /// Files of several names of which only the bytes are kept, by the names of before.
@@ -161,6 +163,7 @@ impl Recorder {
             linking: None,
             notes: Vec::new(),
             notes_left_out: 0,
+            lasting: Vec::new(),
             owed: VecDeque::new(),
             split: BTreeSet::new(),
             parts: 0,
@@ -336,9 +339,18 @@ impl Recorder {
         }
     }
 
+    /// Notes what the command was let do and nobody kept: whoever takes it back is told again.
+    pub(super) fn note_lasting(&mut self, text: String) {
+        self.note(text.clone());
+        // Of what there was no room for nobody is told again.
+        if self.notes.contains(&text) && !self.lasting.contains(&text) {
+            self.lasting.push(text);
+        }
+    }
+
     /// Lets a call pass that is not undone, and says so.
     pub(super) fn pass(&mut self, why: &str) -> Answer {
-        self.note(why.to_owned());
+        self.note_lasting(why.to_owned());
         Answer::Continue
     }
 
@@ -491,6 +503,10 @@ impl Observer for Recorder {
 
     fn noted(&mut self, what: &str) {
         self.note(what.to_owned());
+    }
+
+    fn lasts(&mut self, what: &str) {
+        self.note_lasting(what.to_owned());
     }
 
     fn refused(&mut self, thread: u32, why: &str) {

@@ -176,6 +176,7 @@ impl SqliteFilesDriver {
             completion: settled.completion.clone(),
             counts: settled.counts,
             reads: settled.reads.clone(),
+            lasting: settled.lasting.clone(),
             is_nothing: settled.is_nothing,
             doubts: settled.doubts.clone(),
         }))

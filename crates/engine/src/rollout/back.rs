@@ -7,7 +7,7 @@ use backout_crashpoint::crash_point;
 use backout_model::ports::{Durability, Entry, OnConflict};
 use backout_model::{
     Event, OnWaveFailure, Operation, OperationId, RolloutEnd, RolloutMark, RolloutPlan,
-    RolloutStep, Source, Status, Trigger, TriggerKind,
+    RolloutStep, Source, Trigger, TriggerKind,
 };
 use backout_storage::OperationRef;
 
@@ -120,7 +120,7 @@ impl Engine {
             let Some(operation) = self.step_operation(plan, number)? else {
                 continue;
             };
-            if is_left(operation.status) {
+            if operation.status.is_in_effect() {
                 match self.take_step_back(step, operation.id, options) {
                     Ok(notes) => back.notes.extend(notes),
                     Err(error) => back.left.push(left_of(step, operation.id, &error)),
@@ -177,7 +177,7 @@ impl Engine {
         let mut is_something_kept = end == RolloutEnd::Done;
         for number in 0..plan.steps.len() {
             let operation = self.step_operation(plan, number)?;
-            is_something_kept |= operation.is_some_and(|found| is_in_effect(found.status));
+            is_something_kept |= operation.is_some_and(|found| found.status.has_happened());
         }
         let task = plan.task.clone();
         let ended = Event::RolloutEnded { id, end };
@@ -267,17 +267,4 @@ fn told(error: &EngineError) -> String {
         text = format!("{text}: {}", each.join(", "));
     }
     text
-}
-
-/// Tells whether what an operation did is there.
-pub(super) const fn is_in_effect(status: Status) -> bool {
-    matches!(
-        status,
-        Status::Applied | Status::Committed | Status::Interrupted
-    )
-}
-
-/// Tells whether something of an operation may have to be taken back.
-pub(super) const fn is_left(status: Status) -> bool {
-    is_in_effect(status) || matches!(status, Status::InDoubt | Status::Failed | Status::Armed)
 }

@@ -7,7 +7,6 @@ use backout_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::back::is_left;
 use crate::{Engine, EngineError};
 
 /// A rollout, as it stands.
@@ -139,7 +138,7 @@ impl StepView {
     fn is_there(&self) -> bool {
         match self.now {
             StepNow::Written => true,
-            StepNow::Changed | StepNow::Unknown => self.status.is_some_and(is_left),
+            StepNow::Changed | StepNow::Unknown => self.status.is_some_and(Status::is_in_effect),
             StepNow::Pending | StepNow::Untouched | StepNow::Same | StepNow::Undone => false,
         }
     }
@@ -147,7 +146,7 @@ impl StepView {
     /// Tells whether it was written once.
     fn was_written(&self) -> bool {
         self.status
-            .is_some_and(|status| is_left(status) || status == Status::Undone)
+            .is_some_and(|status| status.is_in_effect() || status == Status::Undone)
     }
 }
 
@@ -226,7 +225,8 @@ impl Engine {
         (wave, step): (u32, &RolloutStep),
         operation: Option<&Operation>,
     ) -> StepNow {
-        let written = operation.filter(|it| is_left(it.status) || it.status == Status::Undone);
+        let written =
+            operation.filter(|it| it.status.is_in_effect() || it.status == Status::Undone);
         let Some(operation) = written else {
             return match (is_passed(past, wave), is_over(past, state)) {
                 (true, _) => StepNow::Same,

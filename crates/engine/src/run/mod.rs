@@ -460,6 +460,7 @@ impl Engine {
             depends_on,
             reads,
             notes,
+            lasting: settled.lasting,
             end,
             recipe: settled.recipe,
         };

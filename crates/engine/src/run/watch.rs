@@ -173,6 +173,10 @@ impl Observer for Asking<'_, '_> {
         self.recorder.noted(what);
     }
 
+    fn lasts(&mut self, what: &str) {
+        self.recorder.lasts(what);
+    }
+
     fn refused(&mut self, thread: u32, why: &str) {
         self.recorder.refused(thread, why);
     }
@@ -237,7 +241,7 @@ impl Watch {
                     recorder.beat();
                     if self.supervisor.has_dumped() {
                         recorder
-                            .noted("the kernel wrote a core dump of it; that file is not undone");
+                            .lasts("the kernel wrote a core dump of it; that file is not undone");
                     }
                     if let Some(back) = &self.back {
                         back.settles();

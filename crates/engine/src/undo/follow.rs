@@ -5,11 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use backout_model::ports::{Guarantee, How, State};
 use backout_model::{
-    Event, Key, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome, Verb,
+    Event, Key, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome,
 };
 
 use super::work::Work;
-use crate::recover::is_unfinished;
 use crate::{Engine, EngineError};
 
 impl Engine {
@@ -30,7 +29,7 @@ impl Engine {
         let is_whole = work.is_whole(outcomes);
         let mut events = vec![undone(operation.id, outcomes.to_vec(), !is_whole)];
         // What never finished had not taken anything back.
-        if is_unfinished(operation.status) {
+        if operation.status.is_unfinished() {
             return Ok(events);
         }
         let about = match operation.undoes {
@@ -40,19 +39,16 @@ impl Engine {
         let Some(about) = about else {
             return Ok(events);
         };
-        match operation.verb {
-            // What a recovery or an undo had taken back is in effect again.
-            Verb::Undo | Verb::Recover if !about.verb.is_reversal() => {
-                let targets = self.back_again(operation, &about, by, outcomes)?;
-                if !targets.is_empty() {
-                    events.push(Event::Redone {
-                        id: about.id,
-                        by,
-                        targets: Some(targets),
-                    });
-                }
+        // What a recovery or an undo had taken back is in effect again.
+        if operation.verb.is_redoable() && !about.verb.is_reversal() {
+            let targets = self.back_again(operation, &about, by, outcomes)?;
+            if !targets.is_empty() {
+                events.push(Event::Redone {
+                    id: about.id,
+                    by,
+                    targets: Some(targets),
+                });
             }
-            _ => {}
         }
         Ok(events)
     }

@@ -28,10 +28,12 @@ impl Engine {
             at: below.cloned().map(Key::from),
             ..Filter::default()
         };
-        let is_act = |operation: &Operation| match operation.verb {
-            Verb::Redo => operation.is_as_asked() && operation.status == Status::Committed,
-            Verb::Undo | Verb::Recover => false,
-            _ => operation.status != Status::Armed,
+        let is_act = |operation: &Operation| {
+            if operation.verb == Verb::Redo {
+                operation.is_as_asked() && operation.status == Status::Committed
+            } else {
+                !operation.verb.is_redoable() && operation.status != Status::Armed
+            }
         };
         let Some(newest) = self.newest_seen_from(&filter, |operation| Ok(is_act(operation)))?
         else {

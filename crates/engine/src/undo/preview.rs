@@ -6,7 +6,7 @@ use backout_files::said::said_of_barred;
 use backout_model::ports::{Examined, Guarantee, OnConflict, State};
 use backout_model::{
     History, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome, TaskId, UndoPlan,
-    UndoStep, Verb,
+    UndoStep,
 };
 
 use super::futile::{futile_steps, has_work_without, leave_out};
@@ -397,9 +397,10 @@ fn of_nobody(
 
 /// Tells which way taking an operation back goes.
 pub(super) const fn way_of(operation: &Operation) -> TakeBack {
-    match operation.verb {
-        Verb::Undo | Verb::Recover => TakeBack::Redo,
-        _ => TakeBack::Undo,
+    if operation.verb.is_redoable() {
+        TakeBack::Redo
+    } else {
+        TakeBack::Undo
     }
 }
 
@@ -490,13 +491,14 @@ fn lost_with(newer: &[PlannedStep], target: &Target, found: &Examined) -> Option
 
 /// Says of what only comes with its tree that it does, where something stands in the way of that.
 fn as_part(work: &Work<'_>, target: &Target, found: &Examined, state: TargetState) -> TargetState {
-    match state {
-        TargetState::Conflict { why } if found.target.key() != target.key() => {
-            TargetState::Conflict {
-                why: work.said_of_part(&found.target, &why),
-            }
+    if let TargetState::Conflict { why } = &state
+        && found.target.key() != target.key()
+    {
+        TargetState::Conflict {
+            why: work.said_of_part(&found.target, why),
         }
-        state => state,
+    } else {
+        state
     }
 }
 

@@ -40,28 +40,25 @@ impl Engine {
 
     fn undos_of(&self, id: OperationId) -> Result<Vec<OperationId>, EngineError> {
         let operation = self.store.operation(id)?.ok_or(PlanError::Unknown { id })?;
-        match operation.verb {
-            Verb::Undo | Verb::Recover if operation.status.is_in_effect() => self.whole_act(id),
-            // An undo that had to bring something again first.
-            Verb::Redo if !operation.is_as_asked() && operation.status.is_in_effect() => {
-                self.whole_act(id)
-            }
-            _ => {
-                // What was left as it is stays undone by an undo that is itself taken back.
-                let mut undos = Vec::new();
-                for id in operation.undos() {
-                    let undo = self.store.operation(id)?;
-                    undos.extend(undo.filter(|it| it.status.is_in_effect()).map(|it| it.id));
-                }
-                if undos.is_empty() && operation.verb == Verb::Run {
-                    undos = self.undos_within(id)?;
-                }
-                if undos.is_empty() {
-                    return Err(self.nothing_to_redo(&operation)?);
-                }
-                Ok(undos)
-            }
+        // An undo that had to bring something again first is a redo in that step.
+        let is_undo = operation.verb.is_redoable()
+            || operation.verb == Verb::Redo && !operation.is_as_asked();
+        if is_undo && operation.status.is_in_effect() {
+            return self.whole_act(id);
         }
+        // What was left as it is stays undone by an undo that is itself taken back.
+        let mut undos = Vec::new();
+        for id in operation.undos() {
+            let undo = self.store.operation(id)?;
+            undos.extend(undo.filter(|it| it.status.is_in_effect()).map(|it| it.id));
+        }
+        if undos.is_empty() && operation.verb == Verb::Run {
+            undos = self.undos_within(id)?;
+        }
+        if undos.is_empty() {
+            return Err(self.nothing_to_redo(&operation)?);
+        }
+        Ok(undos)
     }
 
     /// Says why something cannot be redone. What an undo took back that was taken back itself may be undone again, by another.

@@ -14,7 +14,6 @@ use backout_model::{
 use backout_storage::Filter;
 
 use super::preview::way_of;
-use crate::recover::is_unfinished;
 use crate::{Engine, EngineError, TakeBack};
 
 /// How many operations on one file are looked at to find what it was before the first of them.
@@ -52,7 +51,7 @@ impl Work<'_> {
             is_partial,
             only: self.only.as_ref(),
             homes: Some(&self.homes),
-            is_unfinished: is_unfinished(self.operation.status),
+            is_unfinished: self.operation.status.is_unfinished(),
             earlier: &self.earlier,
             past: &self.past,
         }

@@ -1,6 +1,7 @@
 //! What an operation did to files and which command it was, in the shapes of the integration schemas.
 
-use backout_model::{Captured, DriverName, Intent, Recipe, Target, Timestamp, Verb};
+use backout_model::{Captured, DriverName, Intent, Recipe, Target, TargetPath, Timestamp, Verb};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::set;
@@ -20,14 +21,47 @@ pub(super) fn of_captured(captured: &Captured, at: Timestamp) -> Vec<Value> {
     of(&captured.recipe, &captured.targets, Verb::Run, at)
 }
 
+/// As much of the file driver's recipe as is told of it. Recipes are read for ever as they were once written, so this shape
+/// stays as well; it is told again here because events are made without any driver.
+#[derive(Deserialize)]
+struct FileRecipe {
+    changes: Vec<Change>,
+}
+
+/// One change of one name. A name that is no text has no place in an event.
+#[derive(Deserialize)]
+#[serde(tag = "change", rename_all = "kebab-case")]
+enum Change {
+    Set {
+        path: TargetPath,
+        before: Image,
+        after: Image,
+    },
+    Move {
+        from: TargetPath,
+        to: TargetPath,
+    },
+    Retouch {
+        path: TargetPath,
+    },
+    Rewrite {
+        path: TargetPath,
+    },
+}
+
+/// What a name stands for: nothing, or something.
+#[derive(Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+enum Image {
+    Absent,
+    #[serde(other)]
+    Something,
+}
+
 fn of(recipe: &Recipe, targets: &[Target], verb: Verb, at: Timestamp) -> Vec<Value> {
-    let changes = if recipe.driver == DriverName::FILE {
-        let body: Option<Value> = recipe.body.read().ok();
-        body.and_then(|mut body| body.get_mut("changes").map(Value::take))
-    } else {
-        None
-    };
-    if let Some(changes) = changes.as_ref().and_then(Value::as_array) {
+    if recipe.driver == DriverName::FILE
+        && let Ok(FileRecipe { changes }) = recipe.body.read()
+    {
         let changes = changes.iter().take(FILES_MAX);
         return changes.filter_map(|change| changed(change, at)).collect();
     }
@@ -53,26 +87,27 @@ fn of(recipe: &Recipe, targets: &[Target], verb: Verb, at: Timestamp) -> Vec<Val
         .collect()
 }
 
-fn changed(change: &Value, at: Timestamp) -> Option<Value> {
-    let text = |key: &str| change.get(key).and_then(Value::as_str);
-    let is_absent = |key: &str| change.pointer(&format!("/{key}/is")) == Some(&json!("absent"));
-    match text("change")? {
-        "move" => {
-            let mut renamed = event(text("to")?, "renamed", at);
-            set(&mut renamed, "previous_path", json!(text("from")?));
-            Some(renamed)
+fn changed(change: &Change, at: Timestamp) -> Option<Value> {
+    let text = |path: &TargetPath| path.as_path().to_str().map(str::to_owned);
+    let (path, kind) = match change {
+        Change::Move { from, to } => {
+            let mut renamed = event(&text(to)?, "renamed", at);
+            set(&mut renamed, "previous_path", json!(text(from)?));
+            return Some(renamed);
         }
-        "set" => {
-            let kind = match (is_absent("before"), is_absent("after")) {
-                (true, true) => return None,
-                (true, false) => "created",
-                (false, true) => "deleted",
-                (false, false) => "modified",
-            };
-            Some(event(text("path")?, kind, at))
-        }
-        _ => Some(event(text("path")?, "modified", at)),
-    }
+        Change::Set {
+            path,
+            before,
+            after,
+        } => match (before, after) {
+            (Image::Absent, Image::Absent) => return None,
+            (Image::Absent, Image::Something) => (path, "created"),
+            (Image::Something, Image::Absent) => (path, "deleted"),
+            (Image::Something, Image::Something) => (path, "modified"),
+        },
+        Change::Retouch { path } | Change::Rewrite { path } => (path, "modified"),
+    };
+    Some(event(&text(path)?, kind, at))
 }
 
 fn event(path: &str, kind: &str, at: Timestamp) -> Value {

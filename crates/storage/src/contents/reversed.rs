@@ -42,8 +42,7 @@ pub(crate) fn put_over(
             stored.is_some_and(|stored| length < stored)
                 && may_link(store, transaction, digest, &base, size)?
         }
-        Err(Fault::Storage(error)) => return Err(error),
-        Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Outside(..) | Fault::Source(_)) => true,
+        Err(fault) => fault.of_content().map(|()| true)?,
     };
     if !is_better {
         return Ok(0);

@@ -36,6 +36,14 @@ impl Fault {
     pub(crate) fn flawed(digest: &Digest, flaw: &Flaw) -> Self {
         Self::Damaged(*digest, flaw.to_string())
     }
+
+    /// Passes what is wrong with one content, which others need not share. Fails if the store itself failed.
+    pub(crate) fn of_content(self) -> Result<(), StorageError> {
+        match self {
+            Self::Storage(error) => Err(error),
+            Self::Missing(_) | Self::Damaged(..) | Self::Outside(..) | Self::Source(_) => Ok(()),
+        }
+    }
 }
 
 impl From<StorageError> for Fault {
@@ -107,9 +115,8 @@ pub(crate) fn put(
     match read_in(store, transaction, &content.digest, None) {
         Ok(Found::Whole(_)) => return Ok(0),
         // The bytes are at hand, so nothing depends on whether its chunks are sound.
-        Ok(Found::Chunked { .. } | Found::Over { .. })
-        | Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Outside(..) | Fault::Source(_)) => {}
-        Err(Fault::Storage(error)) => return Err(error),
+        Ok(Found::Chunked { .. } | Found::Over { .. }) => {}
+        Err(fault) => fault.of_content()?,
     }
     let encoded = codec::encode(&content.bytes, Effort::Normal);
     let size = content.bytes.len() as u64;

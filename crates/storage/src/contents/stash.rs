@@ -201,10 +201,8 @@ impl<'s> Stash<'s> {
     ) -> Result<bool, StorageError> {
         match read_in(self.store, transaction, digest, None) {
             Ok(Found::Whole(_)) => return Ok(false),
-            Ok(Found::Chunked { .. } | Found::Over { .. })
-            | Err(Fault::Missing(_) | Fault::Damaged(..) | Fault::Outside(..) | Fault::Source(_)) =>
-                {}
-            Err(Fault::Storage(error)) => return Err(error),
+            Ok(Found::Chunked { .. } | Found::Over { .. }) => {}
+            Err(fault) => fault.of_content()?,
         }
         if let Some(pack) = pack {
             self.put_pack(transaction, pack)?;

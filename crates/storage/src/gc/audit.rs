@@ -95,10 +95,8 @@ impl Store {
         let mut expired = HashSet::new();
         for body in rows {
             // A body that cannot be read only keeps its operations' records longer; `verify` reports it.
-            if let Ok(Event::Expired { ids, .. } | Event::Lost { ids, .. }) =
-                serde_json::from_slice(&body.map_err(named)?)
-            {
-                expired.extend(ids);
+            if let Ok(event) = serde_json::from_slice::<Event>(&body.map_err(named)?) {
+                expired.extend(event.lets_go().into_iter().flatten());
             }
         }
         Ok(expired)

@@ -246,7 +246,7 @@ impl Store {
         leases: &Leases,
     ) -> Result<bool, StorageError> {
         for member in members {
-            if !is_finished(member.status)
+            if member.status.is_uncommitted()
                 || member.waits
                 || leases.operations.contains(&member.id)
                 || (!leases.is_empty() && leases.touch(&self.gc_targets(transaction, member.id)?))
@@ -359,19 +359,6 @@ impl Store {
             targets.push(Target::new(key, reach));
         }
         Ok(targets)
-    }
-}
-
-/// Tells whether an operation's images may go at all.
-const fn is_finished(status: Status) -> bool {
-    match status {
-        Status::Committed | Status::Aborted | Status::Undone | Status::Refused => true,
-        Status::Proposed
-        | Status::Armed
-        | Status::Applied
-        | Status::Interrupted
-        | Status::InDoubt
-        | Status::Failed => false,
     }
 }
 

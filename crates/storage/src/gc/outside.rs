@@ -9,7 +9,6 @@ use backout_model::Target;
 use rusqlite::{Transaction, params};
 
 use super::expire::Group;
-use crate::contents::Fault;
 use crate::contents::codec::Form;
 use crate::contents::rows::{outside, to_digest};
 use crate::{StorageError, Store};
@@ -97,11 +96,8 @@ impl Store {
             let (operation, lsn, digest): (i64, i64, Vec<u8>) = row.map_err(named)?;
             let is_outside = match outside(self, transaction, &to_digest(&digest)?) {
                 Ok(outside) => !outside.is_empty(),
-                Err(Fault::Storage(error)) => return Err(error),
                 // Whoever looks says what is wrong with it; here it needs nothing.
-                Err(
-                    Fault::Missing(_) | Fault::Damaged(..) | Fault::Outside(..) | Fault::Source(_),
-                ) => false,
+                Err(fault) => fault.of_content().map(|()| false)?,
             };
             if is_outside && !needing.iter().any(|it| it.operation == operation) {
                 needing.push(Needing {

@@ -146,15 +146,7 @@ impl Store {
             for dependent in dependents(self, transaction, digest)? {
                 match self.detach(transaction, &dependent) {
                     Ok(()) => report.rewritten += 1,
-                    Err(Fault::Storage(error)) => return Err(error),
-                    Err(
-                        Fault::Missing(_)
-                        | Fault::Damaged(..)
-                        | Fault::Outside(..)
-                        | Fault::Source(_),
-                    ) => {
-                        return Ok(false);
-                    }
+                    Err(fault) => return fault.of_content().map(|()| false),
                 }
             }
             self.remove_if_unneeded(transaction, digest, report)

@@ -166,6 +166,7 @@ pub fn a_command_stands_where_it_ended(world: &World) {
         depends_on: Vec::new(),
         reads: Vec::new(),
         notes: vec!["seen".to_owned()],
+        lasting: Vec::new(),
         end: CommandEnd::default(),
         recipe,
     }))]);

@@ -216,10 +216,7 @@ impl MemoryStore {
     }
 
     fn is_protected(&self, state: &State, row: &Row) -> bool {
-        let is_finished = matches!(
-            row.operation.status,
-            Status::Committed | Status::Aborted | Status::Undone | Status::Refused
-        ) && !row.undo_failed;
+        let is_finished = !row.operation.status.is_uncommitted() && !row.undo_failed;
         let is_leased = || {
             let mut leased = state
                 .leased()
@@ -303,14 +300,8 @@ impl State {
     pub(super) fn is_unfinished(&self, id: OperationId) -> bool {
         let row = self.operations.get(&id);
         row.is_some_and(|row| {
-            matches!(
-                row.operation.status,
-                Status::Armed
-                    | Status::Applied
-                    | Status::Interrupted
-                    | Status::InDoubt
-                    | Status::Failed
-            )
+            let status = row.operation.status;
+            status.is_in_effect() && status.is_uncommitted()
         })
     }
 

@@ -97,11 +97,9 @@ impl Journal for MemoryStore {
             return Ok(None);
         };
         let mut records = self.records_of(id)?.into_iter();
-        Ok(records.find_map(|record| match record.event {
-            Event::Intent(intent) => Some((id, intent.call?)),
-            Event::Proposed(proposal) => Some((id, proposal.call?)),
-            Event::Refused(refusal) => Some((id, refusal.call?)),
-            _ => None,
+        Ok(records.find_map(|record| {
+            let (_, call) = record.event.answers()?;
+            Some((id, call.clone()))
         }))
     }
 
@@ -173,10 +171,7 @@ impl Journal for MemoryStore {
                     operation.id != except
                         && operation.undoes.is_none()
                         && operation.place > place
-                        && matches!(
-                            operation.status,
-                            Status::Applied | Status::Committed | Status::Interrupted
-                        )
+                        && operation.status.has_happened()
                         && row.targets.iter().any(|placed| {
                             let target = &placed.standing.target;
                             placed.standing.is_in_effect()
@@ -407,17 +402,8 @@ impl State {
     /// For every key only the newest operation counts, and the undos that are newer.
     fn newest_on_each_key(&self) -> Newest {
         let mut newest = Newest::new();
-        let in_effect = self.operations.values().filter(|row| {
-            matches!(
-                row.operation.status,
-                Status::Armed
-                    | Status::Applied
-                    | Status::Committed
-                    | Status::Interrupted
-                    | Status::InDoubt
-                    | Status::Failed
-            )
-        });
+        let all = self.operations.values();
+        let in_effect = all.filter(|row| row.operation.status.is_in_effect());
         for row in in_effect {
             for placed in &row.targets {
                 if placed.standing.is_in_effect() {

@@ -224,14 +224,8 @@ impl State {
             let is_needed = matches!(rollout, Some(Some(_)));
             let is_needed = is_needed
                 || row.is_some_and(|row| {
-                    let is_open = matches!(
-                        row.operation.status,
-                        Status::Armed
-                            | Status::Applied
-                            | Status::Interrupted
-                            | Status::InDoubt
-                            | Status::Failed
-                    );
+                    let status = row.operation.status;
+                    let is_open = status.is_in_effect() && status.is_uncommitted();
                     let is_answer = self.calls.values().any(|id| *id == row.operation.id);
                     row.operation.retained
                         || is_open

@@ -151,14 +151,8 @@ fn tell_undoable(replay: &State, report: &mut VerifyReport) {
     let away: HashSet<OperationId> = report.out_of_reach.iter().map(|it| it.needed_by).collect();
     let stands = |row: &Row| {
         row.operation.undoes.is_none()
-            && matches!(
-                row.operation.status,
-                Status::Applied
-                    | Status::Committed
-                    | Status::Interrupted
-                    | Status::Failed
-                    | Status::InDoubt
-            )
+            && row.operation.status.is_in_effect()
+            && row.operation.status != Status::Armed
     };
     for row in replay.newest_first(stands) {
         let ids: Vec<OperationId> = std::iter::once(row.operation.id)
@@ -222,10 +216,7 @@ impl State {
             let (id, operation) = (row.operation.id, &row.operation);
             let own = self.slots.iter().filter(|(_, by)| **by == id);
             let own: Vec<Slot> = own.map(|(slot, _)| slot.clone()).collect();
-            let stands = matches!(
-                operation.status,
-                Status::Applied | Status::Committed | Status::Interrupted
-            );
+            let stands = operation.status.has_happened();
             let is_put_back = operation.verb == Verb::Recover && reverses(row);
             if stands
                 && operation.retained

@@ -1,7 +1,7 @@
 //! Modes of what moved: an undo of a move looks at them as it looks at bytes.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::PermissionsExt as _;
 
 use super::{newest, to_and_fro};
 use crate::world::World;

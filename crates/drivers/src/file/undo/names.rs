@@ -86,17 +86,14 @@ impl Undo<'_> {
         if self.is_forced() && new.node.is_some() && !self.has_directory(&old) {
             let _else_a_conflict = self.make_home(from)?;
         }
-        let node = match new.node {
-            Some(node) if node.kind == kind && self.has_directory(&old) => node,
-            Some(node) if node.kind == kind => {
-                let why = without_directory(from);
-                return Ok(OutcomeKind::Conflict { why });
-            }
-            other => {
-                let why = not_what_was_moved(to, kind, other.as_ref());
-                return Ok(OutcomeKind::Conflict { why });
-            }
+        let Some(node) = new.node.filter(|node| node.kind == kind) else {
+            let why = not_what_was_moved(to, kind, new.node.as_ref());
+            return Ok(OutcomeKind::Conflict { why });
         };
+        if !self.has_directory(&old) {
+            let why = without_directory(from);
+            return Ok(OutcomeKind::Conflict { why });
+        }
         let obtained = match self.obtain(to, replaced)? {
             Ok(obtained) => obtained,
             Err(why) => return Ok(OutcomeKind::Failed { why }),
