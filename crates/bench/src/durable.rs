@@ -48,8 +48,8 @@ pub(crate) fn small(directory: &Path) -> Result<Vec<Row>, Failure> {
             protected.as_micros(),
             bare.as_micros()
         ),
-        promise: "<= 2.5 x bare".to_owned(),
-        kept: Some(ratio <= 2.5),
+        promise: "<= 2.0 x bare".to_owned(),
+        kept: Some(ratio <= 2.0),
     }])
 }
 

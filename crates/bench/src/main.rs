@@ -10,6 +10,7 @@ mod against;
 mod checkpoint;
 mod commands;
 mod data;
+mod docker;
 mod drift;
 mod durable;
 mod gates;

@@ -1,7 +1,7 @@
 //! What a checkpoint costs: of a command in a sandbox, and of a whole directory.
 //!
 //! The other side is what a user would take instead: `docker commit` with a new container, a commit in a shadow git directory,
-//! the bare command. Where the Docker Engine does not run, that is found out by asking it, and said.
+//! the bare command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use backout_engine::{
 use backout_model::TargetPath;
 
 use crate::Failure;
+use crate::docker::commit_and_recreate;
 use crate::durable::median;
 use crate::process::{run, run_well};
 use crate::report::Row;
@@ -25,8 +26,8 @@ const NEW_FILES: usize = 4_333;
 
 /// Measures all of it.
 pub(crate) fn measure(directory: &Path) -> Result<Vec<Row>, Failure> {
-    let mut rows = depths(directory)?;
-    rows.push(docker(directory)?);
+    let (mut rows, failing) = depths(directory)?;
+    rows.push(docker(directory, failing)?);
     rows.extend(workspace(directory)?);
     rows.push(apply(directory)?);
     Ok(rows)
@@ -60,8 +61,9 @@ fn exec(engine: &Engine, name: &str, words: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The bare program, a command that succeeds and one that fails, and a rollback, above so many checkpoints.
-fn depths(directory: &Path) -> Result<Vec<Row>, Failure> {
+/// The bare program, a command that fails, and a rollback, above so many checkpoints. Gives the time of such a command above
+/// one, too.
+fn depths(directory: &Path) -> Result<(Vec<Row>, Duration), Failure> {
     let work = directory.join("work");
     fs::create_dir(&work)?;
     let engine = Engine::open(
@@ -70,6 +72,7 @@ fn depths(directory: &Path) -> Result<Vec<Row>, Failure> {
     )?;
     begin(&engine, &work, "deep")?;
     let (mut rows, mut made) = (Vec::new(), 0);
+    let mut first = None;
     for depth in [1_u64, 20, 200] {
         while made < depth {
             exec(&engine, "deep", &["touch", &format!("f{made}")])?;
@@ -91,6 +94,7 @@ fn depths(directory: &Path) -> Result<Vec<Row>, Failure> {
             back.push(begun.elapsed());
         }
         let (bare, failing, back) = (median(&mut bare), median(&mut failing), median(&mut back));
+        first.get_or_insert(failing);
         let most = Duration::from_millis(5);
         let own = failing.saturating_sub(bare);
         rows.push(Row {
@@ -113,56 +117,29 @@ fn depths(directory: &Path) -> Result<Vec<Row>, Failure> {
         name,
         is_discarding,
     }))?;
-    Ok(rows)
+    Ok((rows, first.unwrap_or_default()))
 }
 
-/// `docker commit`, `docker rm` and `docker run` of the same command, if there is an engine that answers.
-fn docker(directory: &Path) -> Result<Row, Failure> {
-    let row = |measured: String| Row {
-        work: "the same with Docker: commit, stop, recreate".to_owned(),
+/// Commit, removal and a new container, against a failing command in a sandbox: both end where they began.
+fn docker(directory: &Path, own: Duration) -> Result<Row, Failure> {
+    let (measured, kept) = match commit_and_recreate(directory)? {
+        Err(why) => (format!("not measured: {why}"), None),
+        Ok(theirs) => {
+            let ratio = theirs.as_secs_f64() / own.as_secs_f64();
+            let text = format!(
+                "a sandbox is {ratio:.0} × faster ({:.1} ms against {:.0} ms, the command itself included)",
+                milliseconds(own),
+                milliseconds(theirs)
+            );
+            (text, Some(ratio >= 100.0))
+        }
+    };
+    Ok(Row {
+        work: "a failing command, with Docker: commit, remove, recreate".to_owned(),
         measured,
-        promise: "a sandbox is ≥ 100 × faster".to_owned(),
-        kept: None,
-    };
-    let docker = |words: &[&str]| run(Program::new("docker").args(words).current_dir(directory));
-    let answers = match docker(&["version", "--format", "{{.Server.Version}}"]) {
-        Ok(ran) if ran.is_success => Ok(()),
-        Ok(ran) => Err(ran.why()),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(why) = answers {
-        return Ok(row(format!(
-            "not measured: no Docker Engine answers here ({why})"
-        )));
-    }
-    // An image of nothing but a shell that is here already.
-    let made = run(Program::new("sh").arg("-c").arg(
-        "mkdir -p image && cp /bin/busybox image/busybox && tar -C image -c . | docker import - backout-bench:base",
-    ).current_dir(directory))?;
-    if !made.is_success {
-        return Ok(row(format!(
-            "not measured: no image could be made ({})",
-            made.why()
-        )));
-    }
-    let mut times = Vec::new();
-    for _ in 0..ROUNDS {
-        docker(&[
-            "run",
-            "--name",
-            "backout-bench",
-            "backout-bench:base",
-            "/busybox",
-            "true",
-        ])?;
-        let begun = Instant::now();
-        docker(&["commit", "backout-bench", "backout-bench:next"])?;
-        docker(&["rm", "-f", "backout-bench"])?;
-        docker(&["run", "--rm", "backout-bench:next", "/busybox", "false"])?;
-        times.push(begun.elapsed());
-    }
-    docker(&["rmi", "-f", "backout-bench:next", "backout-bench:base"])?;
-    Ok(row(format!("{:.0} ms", milliseconds(median(&mut times)))))
+        promise: "≥ 100 × faster".to_owned(),
+        kept,
+    })
 }
 
 fn git(directory: &Path, tree: &Path) -> Program {
