@@ -179,3 +179,46 @@ impl Event {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OutcomeKind, TargetOutcome, TargetPath};
+
+    fn read(json: serde_json::Value) -> Event {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn id() -> OperationId {
+        OperationId::from_bits(7)
+    }
+
+    #[test]
+    fn a_record_says_where_it_brings_its_operation() {
+        let commit = Event::Commit { id: id() };
+        assert_eq!(commit.brings_to(), Some((id(), Status::Committed)));
+        assert!(commit.begins().is_none() && commit.task().is_none() && commit.lets_go().is_none());
+        let target = Target::node(TargetPath::new("/a").unwrap());
+        let why = "nobody can tell".to_owned();
+        let abort = Event::Abort {
+            id: id(),
+            why: "no".to_owned(),
+            outcomes: vec![TargetOutcome::new(target, OutcomeKind::InDoubt { why })],
+            trigger: None,
+        };
+        assert_eq!(abort.brings_to(), Some((id(), Status::Aborted)));
+        let failed = read(serde_json::json!({"event": "undo-failed", "id": id(), "outcomes": []}));
+        assert_eq!((failed.operation(), failed.brings_to()), (Some(id()), None));
+    }
+
+    #[test]
+    fn a_record_names_its_task_and_what_it_lets_go() {
+        let over = read(serde_json::json!({"event": "task-commit", "task": "t"}));
+        assert_eq!(over.task().map(TaskId::as_str), Some("t"));
+        for kind in ["expired", "lost"] {
+            let gone = read(serde_json::json!({"event": kind, "ids": [id()], "why": "old"}));
+            assert_eq!(gone.lets_go(), Some([id()].as_slice()), "{kind}");
+            assert_eq!(gone.brings_to(), None);
+        }
+    }
+}

@@ -138,3 +138,30 @@ impl TargetOutcome {
         Self { target, kind }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_named_as_in_json() {
+        let why = || "so".to_owned();
+        for kind in [
+            OutcomeKind::Restored,
+            OutcomeKind::Compensated,
+            OutcomeKind::Merged,
+            OutcomeKind::Overwritten { why: why() },
+            OutcomeKind::Incomplete { why: why() },
+            OutcomeKind::Overtaken { why: why() },
+            OutcomeKind::AlreadyGone,
+            OutcomeKind::Left { why: why() },
+            OutcomeKind::Skipped { why: why() },
+            OutcomeKind::Conflict { why: why() },
+            OutcomeKind::Failed { why: why() },
+            OutcomeKind::InDoubt { why: why() },
+        ] {
+            let json = serde_json::to_value(&kind).unwrap();
+            assert_eq!(json["outcome"], kind.as_str());
+        }
+    }
+}
