@@ -183,8 +183,9 @@ fn without_bringing_back(report: &mut Value) {
         return;
     }
     let names_redo = |next: &Value| {
-        let text = next.get("text").and_then(Value::as_str);
-        text.is_some_and(|text| text.contains("backout redo"))
+        let calls = next.get("calls").and_then(Value::as_array);
+        let mut commands = calls.into_iter().flatten().map(|call| call.get("command"));
+        commands.any(|command| command.is_some_and(|it| it == "redo"))
     };
     if let Some(next) = report.get_mut("next").and_then(Value::as_array_mut) {
         next.retain(|next| !names_redo(next));
