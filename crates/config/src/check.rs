@@ -27,28 +27,12 @@ pub(crate) fn checked<R>(
 ) -> Result<(String, R), ConfigError> {
     let text = edit.applied(document.text());
     let disturbs = || ConfigError::Disturbs { key: key.clone() };
-    let now = Document::parse(document.format(), &text).map_err(|error| match error {
-        ConfigError::OverLimit { .. } => error,
-        ConfigError::Syntax { .. }
-        | ConfigError::NotUtf8 { .. }
-        | ConfigError::KeySyntax { .. }
-        | ConfigError::NoSuchKeys { .. }
-        | ConfigError::Duplicate { .. }
-        | ConfigError::Ambiguous { .. }
-        | ConfigError::WrongKind { .. }
-        | ConfigError::NoIndex { .. }
-        | ConfigError::Missing { .. }
-        | ConfigError::Unclear { .. }
-        | ConfigError::TypeChange { .. }
-        | ConfigError::BadValue { .. }
-        | ConfigError::NotATable { .. }
-        | ConfigError::Unwritable { .. }
-        | ConfigError::Shared { .. }
-        | ConfigError::Unsupported { .. }
-        | ConfigError::Disturbs { .. }
-        | ConfigError::Conflict { .. }
-        | ConfigError::Remarked { .. }
-        | ConfigError::Moved { .. } => disturbs(),
+    let now = Document::parse(document.format(), &text).map_err(|error| {
+        if matches!(error, ConfigError::OverLimit { .. }) {
+            error
+        } else {
+            disturbs()
+        }
     })?;
     let same = same_but(document, document.root(), &now, now.root(), key.segments());
     let found = now.get(key).ok().flatten().map(|found| found.value);

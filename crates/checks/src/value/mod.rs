@@ -280,34 +280,16 @@ pub(crate) fn refusal(error: &ConfigError) -> Finding {
         line: small(position.line),
         column: small(position.column),
     };
-    match error {
-        ConfigError::Syntax { at: position, what } => {
-            Finding::new(format!("it cannot be read: {what}")).at(at(position))
-        }
-        ConfigError::NotUtf8 { at: position } => Finding::new("it is not UTF-8")
+    if let ConfigError::Syntax { at: position, what } = error {
+        Finding::new(format!("it cannot be read: {what}")).at(at(position))
+    } else if let ConfigError::NotUtf8 { at: position } = error {
+        Finding::new("it is not UTF-8")
             .at(at(position))
-            .mended_by("save it as UTF-8"),
-        ConfigError::Duplicate { key, first, second } => {
-            twice(&key.to_string(), at(first), at(second))
-        }
-        other @ (ConfigError::OverLimit { .. }
-        | ConfigError::KeySyntax { .. }
-        | ConfigError::NoSuchKeys { .. }
-        | ConfigError::Ambiguous { .. }
-        | ConfigError::WrongKind { .. }
-        | ConfigError::NoIndex { .. }
-        | ConfigError::Missing { .. }
-        | ConfigError::Unclear { .. }
-        | ConfigError::TypeChange { .. }
-        | ConfigError::BadValue { .. }
-        | ConfigError::NotATable { .. }
-        | ConfigError::Unwritable { .. }
-        | ConfigError::Shared { .. }
-        | ConfigError::Unsupported { .. }
-        | ConfigError::Disturbs { .. }
-        | ConfigError::Conflict { .. }
-        | ConfigError::Remarked { .. }
-        | ConfigError::Moved { .. }) => Finding::new(format!("it cannot be checked: {other}")),
+            .mended_by("save it as UTF-8")
+    } else if let ConfigError::Duplicate { key, first, second } = error {
+        twice(&key.to_string(), at(first), at(second))
+    } else {
+        Finding::new(format!("it cannot be checked: {error}"))
     }
 }
 

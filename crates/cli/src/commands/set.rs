@@ -83,28 +83,10 @@ pub(crate) fn cmd_set(session: &mut Session, args: SetArgs) -> Result<(), Failur
 /// Reads a JSON text that was given.
 pub(super) fn json(text: &str) -> Result<Value, Report> {
     Value::from_json(text).map_err(|error| {
-        let what = match error {
-            ConfigError::BadValue { what } => what,
-            error @ (ConfigError::Syntax { .. }
-            | ConfigError::NotUtf8 { .. }
-            | ConfigError::OverLimit { .. }
-            | ConfigError::KeySyntax { .. }
-            | ConfigError::NoSuchKeys { .. }
-            | ConfigError::Duplicate { .. }
-            | ConfigError::Ambiguous { .. }
-            | ConfigError::WrongKind { .. }
-            | ConfigError::NoIndex { .. }
-            | ConfigError::Missing { .. }
-            | ConfigError::Unclear { .. }
-            | ConfigError::TypeChange { .. }
-            | ConfigError::NotATable { .. }
-            | ConfigError::Unwritable { .. }
-            | ConfigError::Shared { .. }
-            | ConfigError::Unsupported { .. }
-            | ConfigError::Disturbs { .. }
-            | ConfigError::Conflict { .. }
-            | ConfigError::Remarked { .. }
-            | ConfigError::Moved { .. }) => error.to_string(),
+        let what = if let ConfigError::BadValue { what } = error {
+            what
+        } else {
+            error.to_string()
         };
         Report::usage(format!("this is not JSON: {what}"))
             .next("JSON is like `8080`, `\"text\"`, `[1, 2]` or `{\"a\": 1}`")

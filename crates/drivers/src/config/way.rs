@@ -201,33 +201,19 @@ fn without_made(format: Format, mut edited: Edited, change: &KeyChange) -> Edite
 
 /// Says why a key stays. Values are not in it: they may be secrets.
 fn said(error: &ConfigError) -> String {
-    match error {
-        ConfigError::Conflict {
-            expected, found, ..
-        } => match (expected, found) {
-            (Some(_), None) => "somebody else removed it".to_owned(),
-            (None, Some(_)) => "somebody else set it again".to_owned(),
-            (Some(_), Some(_)) | (None, None) => "somebody else gave it another value".to_owned(),
-        },
-        ConfigError::Remarked { .. } => "somebody else wrote a comment on it".to_owned(),
-        error @ (ConfigError::Syntax { .. }
-        | ConfigError::NotUtf8 { .. }
-        | ConfigError::OverLimit { .. }
-        | ConfigError::KeySyntax { .. }
-        | ConfigError::NoSuchKeys { .. }
-        | ConfigError::Duplicate { .. }
-        | ConfigError::Ambiguous { .. }
-        | ConfigError::WrongKind { .. }
-        | ConfigError::NoIndex { .. }
-        | ConfigError::Missing { .. }
-        | ConfigError::Unclear { .. }
-        | ConfigError::TypeChange { .. }
-        | ConfigError::BadValue { .. }
-        | ConfigError::NotATable { .. }
-        | ConfigError::Unwritable { .. }
-        | ConfigError::Shared { .. }
-        | ConfigError::Unsupported { .. }
-        | ConfigError::Disturbs { .. }
-        | ConfigError::Moved { .. }) => error.to_string(),
+    if let ConfigError::Conflict {
+        expected, found, ..
+    } = error
+    {
+        let said = match (expected, found) {
+            (Some(_), None) => "somebody else removed it",
+            (None, Some(_)) => "somebody else set it again",
+            (Some(_), Some(_)) | (None, None) => "somebody else gave it another value",
+        };
+        said.to_owned()
+    } else if matches!(error, ConfigError::Remarked { .. }) {
+        "somebody else wrote a comment on it".to_owned()
+    } else {
+        error.to_string()
     }
 }
