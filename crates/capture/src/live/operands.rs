@@ -150,7 +150,7 @@ impl Operands {
             found.map_err(|lost| match lost {
                 Lost::Dots(_) if notice.number == libc::SYS_bind => Lost::Fails(Errno::ADDRINUSE),
                 Lost::Dots(dots) => Lost::Fails(without_name(act, dots, is_first)),
-                other => other,
+                Lost::Fails(_) | Lost::Blind(..) | Lost::Nameless { .. } | Lost::Root => lost,
             })
         };
         Ok(Places {

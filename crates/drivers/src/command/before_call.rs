@@ -40,7 +40,16 @@ impl Recorder {
                 return Some(Answer::Continue);
             }
             Act::Read => {}
-            _ => {
+            Act::Open { .. }
+            | Act::Truncate
+            | Act::Unlink
+            | Act::Rmdir
+            | Act::Rename { .. }
+            | Act::Link
+            | Act::Make
+            | Act::Attributes
+            | Act::Times
+            | Act::Flags { .. } => {
                 if let Some(answer) = self.beforehand(touch) {
                     return Some(answer);
                 }

@@ -31,7 +31,12 @@ impl Settling<'_> {
                 let node = place.node()?.ok_or_else(|| missing(path))?;
                 self.copied(path, meta_of(&place, &node)?)?
             }
-            other => other,
+            Image::Absent
+            | Image::Symlink { .. }
+            | Image::Directory { .. }
+            | Image::Special { .. }
+            | Image::Kept { .. }
+            | Image::Unkept { .. } => image,
         };
         Ok(match dressed {
             Some(Known::Dressed { meta, .. }) => with_meta(image, Some(meta)),
@@ -287,9 +292,10 @@ impl Settling<'_> {
         } else {
             self.seen.insert(path.clone(), node);
         }
-        let mut file = match node.kind {
-            Kind::File => Some(place.read()?),
-            _ => None,
+        let mut file = if node.kind == Kind::File {
+            Some(place.read()?)
+        } else {
+            None
         };
         // Of what is open anyway it costs less to learn that it has no attributes.
         let plain = file.as_ref().and_then(|file| meta::plain_of(&node, file));

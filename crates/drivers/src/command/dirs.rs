@@ -29,11 +29,7 @@ impl Opened {
         }
         let dir = match Dir::open(&path) {
             Ok(dir) => Some(dir),
-            Err(
-                FileError::NotFound { .. }
-                | FileError::NotADirectory { .. }
-                | FileError::ThroughSymlink { .. },
-            ) => None,
+            Err(error) if error.leads_nowhere() => None,
             Err(error) => return Err(error),
         };
         self.last = Some((path, dir.clone()));

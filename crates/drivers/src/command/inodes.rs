@@ -470,11 +470,7 @@ impl Settling<'_> {
             let now = self.tracker.now_of(&above);
             match Dir::open(&now) {
                 Ok(dir) => return Ok(Some(dir.node()?.identity.dev)),
-                Err(
-                    FileError::NotFound { .. }
-                    | FileError::NotADirectory { .. }
-                    | FileError::ThroughSymlink { .. },
-                ) => {}
+                Err(error) if error.leads_nowhere() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -34,9 +34,10 @@ impl Recorder {
         let (origin, image) = self.kept_as(number)?;
         let slot = place_of(&image)?;
         if let Some(Ok(name)) = touch.gone.as_ref().map(|gone| TargetPath::new(&gone.path)) {
-            let what = match touch.act {
-                Act::Open { .. } => What::Closed,
-                _ => What::Dressed,
+            let what = if matches!(touch.act, Act::Open { .. }) {
+                What::Closed
+            } else {
+                What::Dressed
             };
             self.others.expect(&name, what);
         }

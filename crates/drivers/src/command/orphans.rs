@@ -84,13 +84,10 @@ fn path_in(name: &str) -> Option<(TargetPath, bool)> {
 
 /// Gives the slot that a note tells of.
 pub(super) fn slot_in(note: &Note) -> Option<&Slot> {
-    match note {
-        Note::Whole { image, .. } | Note::Shelved { image, .. } => match image {
-            Image::Kept { slot, .. } => Some(slot),
-            _ => None,
-        },
-        _ => None,
-    }
+    let (Note::Whole { image, .. } | Note::Shelved { image, .. }) = note else {
+        return None;
+    };
+    image.slot()
 }
 
 /// Finds what an operation kept without a note. What its name tells is learnt; the rest is said as doubts. A copy is made

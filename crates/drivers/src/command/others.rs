@@ -407,9 +407,12 @@ impl Others {
         };
         let is_directory = events.contains(ReadFlags::ISDIR);
         match self.balances.get_mut(&path) {
-            Some(balance) => take(balance.of(what)).map(|()| match what {
-                What::Arrives if is_directory => Seen::Taken(path),
-                _ => Seen::Touched(path),
+            Some(balance) => take(balance.of(what)).map(|()| {
+                if what == What::Arrives && is_directory {
+                    Seen::Taken(path)
+                } else {
+                    Seen::Touched(path)
+                }
             }),
             None if what == What::Arrives => Some(Seen::Arrived(path)),
             None => None,

@@ -17,7 +17,7 @@ use backout_model::{Digest, OperationId, Target, TargetPath};
 use super::log::Note;
 use super::recorder::{Recorder, node_of};
 use super::tracker::{Known, Tracker};
-use crate::file::recipe::{Image, Kind};
+use crate::file::recipe::{Identity, Image, Kind};
 use crate::sqlite::{database_of, is_beside};
 
 /// So many parts of one command are told by themselves because others wrote. Two that write by turns would fill the
@@ -48,7 +48,18 @@ impl Recorder {
                 touch.first.as_ref()?
             }
             Act::Rename { .. } => touch.second.as_ref()?,
-            _ => return None,
+            Act::Open { .. }
+            | Act::Rmdir
+            | Act::Link
+            | Act::Make
+            | Act::Times
+            | Act::Flags { .. }
+            | Act::Read
+            | Act::Exec
+            | Act::Standing
+            | Act::Mounts
+            | Act::Quotas
+            | Act::Sync => return None,
         };
         if node_of(place).is_none() {
             self.forget_what_went(&place.path());
@@ -285,9 +296,13 @@ impl Recorder {
 
 /// Tells whether what stood at a name was large enough to be a database with something in it.
 fn may_be_database(image: &Image) -> bool {
-    match image {
-        Image::File { size, .. } => *size >= DATABASE_BYTES_MIN,
-        Image::Kept { identity, .. } => identity.size >= DATABASE_BYTES_MIN,
-        _ => false,
-    }
+    let (Image::File { size, .. }
+    | Image::Kept {
+        identity: Identity { size, .. },
+        ..
+    }) = image
+    else {
+        return false;
+    };
+    *size >= DATABASE_BYTES_MIN
 }

@@ -492,10 +492,10 @@ fn moves_in(changes: &[Change]) -> Vec<(TargetPath, TargetPath)> {
 }
 
 fn times_of(before: &Before) -> Option<Times> {
-    match before {
-        Before::Image(Image::Directory { meta }) => meta.times,
-        _ => None,
-    }
+    let Before::Image(Image::Directory { meta }) = before else {
+        return None;
+    };
+    meta.times
 }
 
 fn count(change: Option<&Change>, counts: &mut Counts) {

@@ -194,9 +194,10 @@ impl Current {
 /// Says that something is there, and of a directory what it holds: force would take that along.
 fn said_of_what_exists(place: &Place, node: &Node) -> Result<String, FileError> {
     let noun = node.kind.noun();
-    let names = match node.kind {
-        Kind::Directory => place.enter()?.names()?,
-        _ => Vec::new(),
+    let names = if node.kind == Kind::Directory {
+        place.enter()?.names()?
+    } else {
+        Vec::new()
     };
     Ok(if names.is_empty() {
         format!("it exists: {noun}")

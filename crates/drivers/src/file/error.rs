@@ -264,23 +264,33 @@ pub enum FileError {
 impl FileError {
     /// Tells whether somebody stopped it.
     pub const fn is_stop(&self) -> bool {
-        match self {
-            Self::Stopped => true,
-            Self::HalfDone { cause, .. } => cause.is_stop(),
-            _ => false,
+        if let Self::HalfDone { cause, .. } = self {
+            cause.is_stop()
+        } else {
+            matches!(self, Self::Stopped)
         }
+    }
+
+    /// Tells whether it says that a path leads to nothing: nothing has the name, or a part of the way is no directory or a link.
+    pub(crate) const fn leads_nowhere(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound { .. } | Self::NotADirectory { .. } | Self::ThroughSymlink { .. }
+        )
     }
 
     /// Speaks of another path instead: `rename` gives it for the one that failed, if it knows it. What was made or named
     /// there is written here.
     #[must_use]
     pub(crate) fn speaking_of(mut self, rename: &dyn Fn(&str) -> Option<String>) -> Self {
-        let action = match &mut self {
-            Self::Permission { action, .. } | Self::Io { action, .. } => Some(action),
-            Self::NoSpace { while_doing, .. } => Some(while_doing),
-            _ => None,
-        };
-        if let Some(action) = action.filter(|action| matches!(**action, "make" | "name" | "link")) {
+        if let Self::Permission { action, .. }
+        | Self::Io { action, .. }
+        | Self::NoSpace {
+            while_doing: action,
+            ..
+        } = &mut self
+            && matches!(*action, "make" | "name" | "link")
+        {
             *action = "write";
         }
         let (Self::NotFound { path }

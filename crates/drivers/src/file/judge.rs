@@ -129,11 +129,12 @@ impl<'r> Judgement<'r> {
                 after,
             } => {
                 let current = Current::at(&locate(self.changes, path, *ino)?)?;
-                match state(&current, &before.image(), &after.image(), left)? {
-                    // The same bytes at another time.
-                    State::After if is_of_before(&current, before, after)? => Ok(State::Before),
-                    state => Ok(state),
+                let state = state(&current, &before.image(), &after.image(), left)?;
+                // The same bytes at another time.
+                if state == State::After && is_of_before(&current, before, after)? {
+                    return Ok(State::Before);
                 }
+                Ok(state)
             }
             Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => {
                 let state = judge(change, left, &self.set, &self.rewritten)?;
@@ -178,7 +179,7 @@ impl<'r> Judgement<'r> {
                     let images = (dressed(before, was, is), dressed(after, was, is));
                     match state(&current, &images.0, &images.1, left)? {
                         State::Other { .. } => {}
-                        found => return Ok(Some(found)),
+                        found @ (State::Before | State::After) => return Ok(Some(found)),
                     }
                 }
             }
@@ -348,9 +349,9 @@ fn by_number(
     rewritten: &Numbers,
 ) -> Option<State> {
     let number = current.node?.identity.ino;
-    let is_it = |image: &Image| match image {
-        Image::Kept { identity, .. } => identity.ino == number && rewritten.contains(&number),
-        _ => false,
+    let is_it = |image: &Image| {
+        matches!(image, Image::Kept { identity, .. }
+            if identity.ino == number && rewritten.contains(&number))
     };
     match (is_it(before), is_it(after)) {
         (true, _) => Some(State::Before),

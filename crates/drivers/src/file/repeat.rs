@@ -214,9 +214,12 @@ pub(crate) fn needed(request: &FileRequest) -> Vec<Digest> {
             let bodies = names
                 .iter()
                 .filter_map(|past| Some(&past.was.as_ref()?.body));
-            let stored = bodies.filter_map(|body| match body {
-                Body::Stored(digest) => Some(*digest),
-                _ => None,
+            let stored = bodies.filter_map(|body| {
+                if let Body::Stored(digest) = body {
+                    Some(*digest)
+                } else {
+                    None
+                }
             });
             stored.collect()
         }

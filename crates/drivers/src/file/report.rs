@@ -40,40 +40,39 @@ impl Fault for FileError {
     }
 
     fn not_prepared(&self) -> Option<String> {
-        match self {
-            Self::NotPrepared { path, why, .. } | Self::NoWayToKeep { path, why } => {
-                Some(format!("`{path}`: {why}"))
-            }
-            _ => None,
-        }
+        let (Self::NotPrepared { path, why, .. } | Self::NoWayToKeep { path, why }) = self else {
+            return None;
+        };
+        Some(format!("`{path}`: {why}"))
     }
 
     fn out_of_reach(&self) -> Option<&str> {
-        match self {
-            Self::OutOfReach { why, .. } => Some(why),
-            _ => None,
-        }
+        let Self::OutOfReach { why, .. } = self else {
+            return None;
+        };
+        Some(why)
     }
 
     fn lost(&self) -> Option<(&str, &str)> {
-        match self {
-            Self::Lost { path, why } => Some((path, why)),
-            _ => None,
-        }
+        let Self::Lost { path, why } = self else {
+            return None;
+        };
+        Some((path, why))
     }
 
     fn left_over(&self) -> Option<LeftOver> {
-        match self {
-            Self::HalfDone {
-                putting_back,
-                cause,
-                ..
-            } => Some(LeftOver {
-                what: putting_back.clone(),
-                began_by: report(cause),
-            }),
-            _ => None,
-        }
+        let Self::HalfDone {
+            putting_back,
+            cause,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        Some(LeftOver {
+            what: putting_back.clone(),
+            began_by: report(cause),
+        })
     }
 
     fn report(&self) -> Option<Report> {
@@ -83,10 +82,11 @@ impl Fault for FileError {
 
 impl From<FileError> for DriverError {
     fn from(error: FileError) -> Self {
-        match error {
-            // The engine knows it by itself.
-            FileError::BaseChanged(changed) => changed.into(),
-            error => Self::new(error),
+        // The engine knows it by itself.
+        if let FileError::BaseChanged(changed) = error {
+            changed.into()
+        } else {
+            Self::new(error)
         }
     }
 }

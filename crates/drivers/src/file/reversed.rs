@@ -107,12 +107,12 @@ impl Keeper<'_> {
         let own_max = OWN_BYTES_MAX.min(size / OWN_PART_MAX);
         let older = place.read()?;
         let older = Opened::of(&older, &path)?;
-        let pieces = match material {
-            Material::Bytes(new) => Pieces::between(&older, new.as_slice(), own_max),
-            material => match material.file() {
-                Some(file) => Pieces::between(&older, &Opened::of(file, &path)?, own_max),
-                None => return Ok(Err("its new bytes are not at hand yet".to_owned())),
-            },
+        let pieces = if let Material::Bytes(new) = material {
+            Pieces::between(&older, new.as_slice(), own_max)
+        } else if let Some(file) = material.file() {
+            Pieces::between(&older, &Opened::of(file, &path)?, own_max)
+        } else {
+            return Ok(Err("its new bytes are not at hand yet".to_owned()));
         };
         let Some(pieces) = pieces.naming(&path, "read")? else {
             return Ok(Err(format!("more than {own_max} bytes of it change")));

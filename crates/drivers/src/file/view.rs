@@ -47,7 +47,7 @@ pub(crate) fn examine(context: &FileContext, effect: &Effect) -> Result<Vec<Exam
                 let hindered = hindered.or(home.map(without_directory));
                 hindered.map_or(State::After, |why| State::Other { why })
             }
-            state => state,
+            state @ (State::Before | State::Other { .. }) => state,
         };
         let lost = match state {
             State::Before => None,

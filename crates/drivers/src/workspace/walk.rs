@@ -376,14 +376,12 @@ fn names_of(seen: &[Seen]) -> Vec<OsString> {
 
 /// Says why a directory cannot be looked into, if others can go on without it.
 fn refused(error: FileError) -> Result<String, FileError> {
-    match error {
-        FileError::Permission { action, .. } => Ok(format!("not permitted to {action} it")),
-        FileError::NotFound { .. }
-        | FileError::NotADirectory { .. }
-        | FileError::ThroughSymlink { .. } => {
-            Ok("it was replaced while it was looked at".to_owned())
-        }
-        other => Err(other),
+    if let FileError::Permission { action, .. } = error {
+        Ok(format!("not permitted to {action} it"))
+    } else if error.leads_nowhere() {
+        Ok("it was replaced while it was looked at".to_owned())
+    } else {
+        Err(error)
     }
 }
 

@@ -109,15 +109,18 @@ impl Run<'_> {
         let Some(step) = self.steps.get(index) else {
             return;
         };
-        let (path, mode) = match &step.change {
-            Change::Retouch { path, after, .. } => (path, after.mode),
-            Change::Set {
-                path,
-                after: Image::Directory { meta },
-                ..
-            } => (path, meta.mode),
-            _ => return,
+        let (Change::Retouch {
+            path, after: meta, ..
+        }
+        | Change::Set {
+            path,
+            after: Image::Directory { meta },
+            ..
+        }) = &step.change
+        else {
+            return;
         };
+        let mode = meta.mode;
         let is_needless = rustix::process::geteuid().is_root() || self.purpose != Purpose::Undo;
         if is_needless || node_of(path).is_none() {
             return;

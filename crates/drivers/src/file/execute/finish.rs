@@ -71,11 +71,7 @@ impl Run<'_> {
             // A directory that this very operation removed or moved is in its parent's sync.
             match Dir::open(path) {
                 Ok(dir) => self.context.syncs.dir(&dir, self.sync_name(false))?,
-                Err(
-                    FileError::NotFound { .. }
-                    | FileError::NotADirectory { .. }
-                    | FileError::ThroughSymlink { .. },
-                ) => {}
+                Err(error) if error.leads_nowhere() => {}
                 Err(error) => return Err(error),
             }
             self.context.reach("file.dir-synced")?;

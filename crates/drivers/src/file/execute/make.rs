@@ -322,11 +322,7 @@ impl Run<'_> {
             // A directory that was removed by now has nothing left to sync.
             match Dir::open(&path) {
                 Ok(dir) => drop(dirs.insert(dir.node()?.identity.dev, dir)),
-                Err(
-                    FileError::NotFound { .. }
-                    | FileError::NotADirectory { .. }
-                    | FileError::ThroughSymlink { .. },
-                ) => {}
+                Err(error) if error.leads_nowhere() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -32,9 +32,10 @@ impl Run<'_> {
             if let Err(error) = self.take_back_ours(&done, is_torn) {
                 let path = self.steps.get(index);
                 let path = path.map(|step| step.change.path().to_string());
-                let why = match error {
-                    FileError::Changed { .. } => "somebody else changed it meanwhile".to_owned(),
-                    error => error.to_string(),
+                let why = if matches!(error, FileError::Changed { .. }) {
+                    "somebody else changed it meanwhile".to_owned()
+                } else {
+                    error.to_string()
                 };
                 failed.get_or_insert((path.unwrap_or_default(), why));
                 stays.extend(self.carried_by(index));
@@ -146,9 +147,12 @@ impl Run<'_> {
                 })
             )
         };
-        let dropped = self.done.iter().filter_map(|done| match done {
-            Done::Dropped(index) => Some(*index),
-            _ => None,
+        let dropped = self.done.iter().filter_map(|done| {
+            if let Done::Dropped(index) = done {
+                Some(*index)
+            } else {
+                None
+            }
         });
         dropped.filter(is_lost).collect()
     }

@@ -369,8 +369,9 @@ pub(super) fn changed(path: &TargetPath) -> FileError {
 
 /// Says of the target what was found of another of its names. That nobody could look is not that it changed.
 fn found_changed(error: FileError, path: &TargetPath) -> FileError {
-    match error {
-        FileError::Changed { .. } => changed(path),
-        error => error,
+    if matches!(error, FileError::Changed { .. }) {
+        changed(path)
+    } else {
+        error
     }
 }

@@ -215,11 +215,7 @@ fn kept(image: &Image) -> Option<(&Slot, Kind, &Identity)> {
 fn open(found: Result<Place, FileError>) -> Result<Option<Place>, FileError> {
     match found {
         Ok(place) => Ok(Some(place)),
-        Err(
-            FileError::NotFound { .. }
-            | FileError::NotADirectory { .. }
-            | FileError::ThroughSymlink { .. },
-        ) => Ok(None),
+        Err(error) if error.leads_nowhere() => Ok(None),
         Err(error) => Err(error),
     }
 }

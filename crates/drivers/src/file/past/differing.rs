@@ -110,24 +110,21 @@ impl<'r> Trees<'r> {
             else {
                 continue;
             };
-            match after {
-                Image::Directory { .. } if !before.is_directory() => {
+            if let Image::Kept {
+                node: Kind::Directory,
+                slot,
+                entries,
+                ..
+            } = after
+            {
+                if recipe.inside.contains_key(&slot.name) {
                     listed.insert(path.clone());
+                    come.push(path);
+                } else if entries.is_some() {
+                    unlisted.insert(path, after);
                 }
-                Image::Kept {
-                    node: Kind::Directory,
-                    slot,
-                    entries,
-                    ..
-                } => {
-                    if recipe.inside.contains_key(&slot.name) {
-                        listed.insert(path.clone());
-                        come.push(path);
-                    } else if entries.is_some() {
-                        unlisted.insert(path, after);
-                    }
-                }
-                _ => {}
+            } else if after.is_directory() && !before.is_directory() {
+                listed.insert(path.clone());
             }
         }
         let is_come = |path: &TargetPath| come.iter().any(|tree| path.is_below(tree));
@@ -380,17 +377,21 @@ fn said(place: &Place, node: &Node) -> Result<String, FileError> {
     Ok(match node.kind {
         Kind::File => format!("a file of {} bytes", node.identity.size),
         Kind::Symlink => link(&super::link_target(place)?),
-        kind => kind.noun().to_owned(),
+        Kind::Directory | Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
+            node.kind.noun().to_owned()
+        }
     })
 }
 
 /// Says what is there, where something of the same kind was expected.
 fn other(after: &Was, place: &Place, node: &Node) -> Result<String, FileError> {
     let size = node.identity.size;
-    match node.kind {
-        Kind::File if after.size() == Some(size) => Ok(format!("a file of {size} other bytes")),
-        Kind::Directory => Ok("another directory".to_owned()),
-        _ => said(place, node),
+    if node.kind == Kind::File && after.size() == Some(size) {
+        Ok(format!("a file of {size} other bytes"))
+    } else if node.kind == Kind::Directory {
+        Ok("another directory".to_owned())
+    } else {
+        said(place, node)
     }
 }
 
@@ -421,7 +422,8 @@ fn mark(place: &Place, node: &Node) -> Result<Digest, FileError> {
         }
         Kind::File => text.extend(by_time(node).as_bytes()),
         Kind::Symlink => text.extend(&super::link_target(place)?.0),
-        _ => {}
+        Kind::Directory | Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharacterDevice => {
+        }
     }
     Ok(Digest::of(&text))
 }

@@ -264,13 +264,14 @@ fn moved((from, to): (&TargetPath, &TargetPath), kind: Kind, identity: &Identity
         size: Some(identity.size),
         link: None,
         device: 0,
-        body: match kind {
-            Kind::File => Body::Somewhere {
+        body: if kind == Kind::File {
+            Body::Somewhere {
                 at: vec![to.clone(), from.clone()],
                 identity: Some(*identity),
                 digest: None,
-            },
-            _ => Body::None,
+            }
+        } else {
+            Body::None
         },
         identity: Some(*identity),
         shares: None,
@@ -287,9 +288,10 @@ fn retouched(path: &TargetPath, kind: Kind, meta: &Meta, left: Option<&Identity>
         size: None,
         link: None,
         device: 0,
-        body: match kind {
-            Kind::File => Body::SameAs(path.clone()),
-            _ => Body::None,
+        body: if kind == Kind::File {
+            Body::SameAs(path.clone())
+        } else {
+            Body::None
         },
         identity: left.copied(),
         shares: None,

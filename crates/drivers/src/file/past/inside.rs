@@ -71,13 +71,14 @@ impl Entry {
             size: Some(self.size),
             link: self.link,
             device: device.unwrap_or_default(),
-            body: match self.is {
-                Kind::File => Body::Somewhere {
+            body: if self.is == Kind::File {
+                Body::Somewhere {
                     at: vec![kept, path.clone()],
                     identity: Some(identity),
                     digest: None,
-                },
-                _ => Body::None,
+                }
+            } else {
+                Body::None
             },
             identity: Some(identity),
             shares: None,
@@ -148,15 +149,16 @@ pub(super) fn told(
 }
 
 fn tree(image: &Image) -> Option<(&Slot, &Identity)> {
-    match image {
-        Image::Kept {
-            slot,
-            node: Kind::Directory,
-            identity,
-            ..
-        } => Some((slot, identity)),
-        _ => None,
-    }
+    let Image::Kept {
+        slot,
+        node: Kind::Directory,
+        identity,
+        ..
+    } = image
+    else {
+        return None;
+    };
+    Some((slot, identity))
 }
 
 fn is_in(change: &Change, tree: &TargetPath) -> bool {
@@ -211,9 +213,10 @@ fn list(place: &Place, above: &mut Vec<u8>, all: &mut Vec<Entry>) -> Result<bool
             size: node.identity.size,
             mtime: node.identity.mtime,
             meta: meta_of(&entry, &node)?,
-            link: match node.kind {
-                Kind::Symlink => Some(link_target(&entry)?),
-                _ => None,
+            link: if node.kind == Kind::Symlink {
+                Some(link_target(&entry)?)
+            } else {
+                None
             },
             device: (node.device != 0).then(|| node.device.to_string()),
         });

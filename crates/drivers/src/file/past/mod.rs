@@ -26,7 +26,20 @@ pub(crate) use read::{Source, bases, digest, has_one_of, is_at, is_same, made, r
 
 /// Describes an image; none if it is nothing.
 fn was_of(path: &TargetPath, image: &Image) -> Option<Was> {
-    let (kind, size, body) = match image {
+    let mut was = Was {
+        kind: Kind::File,
+        meta: image.meta().cloned(),
+        size: None,
+        link: None,
+        device: 0,
+        body: Body::None,
+        identity: None,
+        shares: None,
+        is_dress: false,
+        made_at: None,
+        made_from: None,
+    };
+    match image {
         Image::Absent => return None,
         Image::File {
             digest,
@@ -34,17 +47,27 @@ fn was_of(path: &TargetPath, image: &Image) -> Option<Was> {
             stored,
             ..
         } => {
-            let body = if *stored {
+            was.size = Some(*size);
+            was.body = if *stored {
                 Body::Stored(*digest)
             } else {
                 Body::named(path.clone(), *digest)
             };
-            (Kind::File, Some(*size), body)
+            was.made_at = Some(path.clone());
         }
-        Image::Symlink { .. } => (Kind::Symlink, None, Body::None),
-        Image::Directory { .. } => (Kind::Directory, None, Body::None),
-        Image::Special { node, .. } => (*node, None, Body::None),
-        Image::Linked { to, .. } => (Kind::File, None, Body::SameAs(to.clone())),
+        Image::Symlink { to, .. } => {
+            was.kind = Kind::Symlink;
+            was.link = Some(to.clone());
+        }
+        Image::Directory { .. } => was.kind = Kind::Directory,
+        Image::Special { node, device, .. } => {
+            was.kind = *node;
+            was.device = *device;
+        }
+        Image::Linked { to, .. } => {
+            was.body = Body::SameAs(to.clone());
+            was.shares = Some(to.clone());
+        }
         Image::Kept {
             node,
             identity,
@@ -53,69 +76,47 @@ fn was_of(path: &TargetPath, image: &Image) -> Option<Was> {
             digest,
             ..
         } => {
-            let body = match (copy, *node) {
-                (Some(copy), _) => Body::Stored(*copy),
-                // It may be back at its path.
-                (None, Kind::File) => Body::Somewhere {
+            was.kind = *node;
+            was.size = Some(identity.size);
+            was.identity = Some(*identity);
+            if let Some(copy) = copy {
+                was.body = Body::Stored(*copy);
+            } else if *node == Kind::File {
+                was.body = Body::Somewhere {
+                    // It may be back at its path.
                     at: vec![slot.path(), path.clone()],
                     identity: Some(*identity),
                     digest: *digest,
-                },
-                (None, _) => Body::None,
-            };
-            (*node, Some(identity.size), body)
+                };
+            }
         }
         Image::Unkept { node, why } => {
-            let why = format!("it was not kept: {why}");
-            (*node, None, Body::Lost(why))
+            was.kind = *node;
+            was.body = Body::Lost(format!("it was not kept: {why}"));
         }
-    };
-    let (link, device) = match image {
-        Image::Symlink { to, .. } => (Some(to.clone()), 0),
-        Image::Special { device, .. } => (None, *device),
-        _ => (None, 0),
-    };
-    Some(Was {
-        kind,
-        meta: image.meta().cloned(),
-        size,
-        link,
-        device,
-        body,
-        identity: match image {
-            Image::Kept { identity, .. } => Some(*identity),
-            _ => None,
-        },
-        shares: match image {
-            Image::Linked { to, .. } => Some(to.clone()),
-            _ => None,
-        },
-        is_dress: false,
-        made_at: match image {
-            Image::File { .. } => Some(path.clone()),
-            _ => None,
-        },
-        made_from: None,
-    })
+    }
+    Some(was)
 }
 
 /// Describes what is there now.
 fn was_there(place: &Place, node: &Node) -> Result<Was, FileError> {
-    let body = match node.kind {
-        Kind::File => Body::Somewhere {
+    let body = if node.kind == Kind::File {
+        Body::Somewhere {
             at: vec![place.path()],
             identity: Some(node.identity),
             digest: None,
-        },
-        _ => Body::None,
+        }
+    } else {
+        Body::None
     };
     Ok(Was {
         kind: node.kind,
         meta: Some(meta_of(place, node)?),
         size: Some(node.identity.size),
-        link: match node.kind {
-            Kind::Symlink => Some(link_target(place)?),
-            _ => None,
+        link: if node.kind == Kind::Symlink {
+            Some(link_target(place)?)
+        } else {
+            None
         },
         device: node.device,
         body,

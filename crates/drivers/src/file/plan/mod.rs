@@ -572,13 +572,7 @@ fn near(path: &TargetPath) -> Result<Arc<Dir>, FileError> {
         match Dir::open(&above) {
             Ok(dir) => return Ok(dir),
             // A file or a link that is there still may have to make room for a directory.
-            Err(
-                error @ (FileError::NotFound { .. }
-                | FileError::NotADirectory { .. }
-                | FileError::ThroughSymlink { .. }),
-            ) => {
-                last = error;
-            }
+            Err(error) if error.leads_nowhere() => last = error,
             Err(error) => return Err(error),
         }
     }

@@ -145,15 +145,15 @@ impl Planner<'_> {
             }
             Source::Stored(_) | Source::Made(..) | Source::Nowhere(_) => Err(FileError::Lost {
                 path: path.to_string(),
-                why: match &was.body {
-                    Body::Lost(why) => why.clone(),
-                    _ if was.shares.is_some() => {
-                        "what was in the file that it was a name of is not kept".to_owned()
-                    }
-                    _ => format!(
+                why: if let Body::Lost(why) = &was.body {
+                    why.clone()
+                } else if was.shares.is_some() {
+                    "what was in the file that it was a name of is not kept".to_owned()
+                } else {
+                    format!(
                         "only its name was changed, and the {} is not where it was left",
                         was.word()
-                    ),
+                    )
                 },
             }),
         }

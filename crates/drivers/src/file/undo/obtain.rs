@@ -292,9 +292,10 @@ fn listed(
     node: &Node,
     entries: Option<Digest>,
 ) -> Result<Option<Digest>, FileError> {
-    match node.kind {
-        Kind::Directory => listing(place),
-        _ => Ok(entries),
+    if node.kind == Kind::Directory {
+        listing(place)
+    } else {
+        Ok(entries)
     }
 }
 

@@ -142,7 +142,7 @@ impl Undo<'_> {
     ) -> Result<OutcomeKind, FileError> {
         let state = match state {
             State::Other { .. } if self.is_torn(change)? => State::After,
-            state => state,
+            State::Before | State::After | State::Other { .. } => state,
         };
         if let Some(kind) = self.part_of_whole(change, &state) {
             return Ok(kind);
@@ -204,11 +204,7 @@ impl Undo<'_> {
                     !is_closed && self.keeper.can_park(&place.dir)?
                 }
                 // Nothing of it is there.
-                Err(
-                    FileError::NotFound { .. }
-                    | FileError::NotADirectory { .. }
-                    | FileError::ThroughSymlink { .. },
-                ) => false,
+                Err(error) if error.leads_nowhere() => false,
                 Err(error) => return Err(error),
             };
             if !can_park {
@@ -386,12 +382,10 @@ fn returning<'r>(changes: impl Iterator<Item = &'r Change>) -> HashMap<u64, Targ
 
 /// Gives the number of a kept inode that is no directory, with the name that it comes back to.
 fn kept_number(image: &Image, path: &TargetPath) -> Option<(u64, TargetPath)> {
-    match image {
-        Image::Kept { identity, node, .. } if *node != Kind::Directory => {
-            Some((identity.ino, path.clone()))
-        }
-        _ => None,
-    }
+    let Image::Kept { identity, node, .. } = image else {
+        return None;
+    };
+    (*node != Kind::Directory).then(|| (identity.ino, path.clone()))
 }
 
 /// Tells when an effect last changed names in each directory, by the directory's own time.

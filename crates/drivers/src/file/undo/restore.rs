@@ -62,13 +62,14 @@ impl Undo<'_> {
             (State::Other { why }, OnConflict::Force) => {
                 // Who removed it changed it, too.
                 let is_changed = current.node.is_some() || !before.is_absent();
-                Ok(match self.restore(&current, before, None, after, None)? {
-                    OutcomeKind::Restored if is_changed => OutcomeKind::Overwritten { why },
-                    // That it is a directory by now says more than what is in it.
-                    OutcomeKind::Overwritten { .. } if !after.is_directory() => {
-                        OutcomeKind::Overwritten { why }
-                    }
-                    kind => kind,
+                let kind = self.restore(&current, before, None, after, None)?;
+                // That it is a directory by now says more than what is in it.
+                let is_told_here = kind == OutcomeKind::Restored && is_changed
+                    || matches!(kind, OutcomeKind::Overwritten { .. }) && !after.is_directory();
+                Ok(if is_told_here {
+                    OutcomeKind::Overwritten { why }
+                } else {
+                    kind
                 })
             }
         }
