@@ -36,15 +36,14 @@ impl From<Report> for Failed {
 
 impl From<EngineError> for Failed {
     fn from(error: EngineError) -> Self {
-        let part = match &error {
-            EngineError::Partial(report) | EngineError::Stopped(report) => {
-                serde_json::to_value(Reply::Undone((**report).clone())).ok()
-            }
-            EngineError::Drift(DriftError::Partly { done, .. }) => {
-                serde_json::to_value(Reply::DriftDecided((**done).clone())).ok()
-            }
-            _ => None,
+        let done = if let EngineError::Partial(report) | EngineError::Stopped(report) = &error {
+            Some(Reply::Undone((**report).clone()))
+        } else if let EngineError::Drift(DriftError::Partly { done, .. }) = &error {
+            Some(Reply::DriftDecided((**done).clone()))
+        } else {
+            None
         };
+        let part = done.and_then(|done| serde_json::to_value(done).ok());
         let mut failed = Self::from(Report::from(error));
         failed.reply = part;
         failed

@@ -151,9 +151,11 @@ impl StagedOperation<'_> {
 
     /// Refuses the write for the gates' reasons, and records them.
     fn deny(self, reasons: Vec<Reason>) -> EngineError {
-        match self.refuse(&Reason::told(&reasons).join("; ")) {
-            EngineError::Refused { id, .. } => GateError::Denied { id, reasons }.into(),
-            error => error,
+        let refused = self.refuse(&Reason::told(&reasons).join("; "));
+        if let EngineError::Refused { id, .. } = refused {
+            GateError::Denied { id, reasons }.into()
+        } else {
+            refused
         }
     }
 

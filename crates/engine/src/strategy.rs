@@ -33,12 +33,12 @@ impl Engine {
                 },
                 Err(error) => EngineError::from(error),
             };
-            let why = match &error {
-                EngineError::Driver(error) => error.fault().not_prepared(),
-                EngineError::Storage(error @ StorageError::OverCap { .. }) => {
-                    Some(error.to_string())
-                }
-                _ => None,
+            let why = if let EngineError::Driver(error) = &error {
+                error.fault().not_prepared()
+            } else if let EngineError::Storage(error @ StorageError::OverCap { .. }) = &error {
+                Some(error.to_string())
+            } else {
+                None
             };
             let is_over = why.is_none() || !driver.is_lasting(request)?;
             match why.and_then(|why| decision.next(why)) {

@@ -137,10 +137,10 @@ fn page(
 
 /// Asks the engine for the list, as `log` does.
 pub(super) fn listed(engine: &Engine, filter: &Filter) -> Result<Vec<Operation>, Failed> {
-    match engine.execute(Command::Log(filter.clone()))? {
-        Reply::Log { operations } => Ok(operations),
-        _ => Ok(Vec::new()),
-    }
+    let Reply::Log { operations } = engine.execute(Command::Log(filter.clone()))? else {
+        return Ok(Vec::new());
+    };
+    Ok(operations)
 }
 
 /// Takes a word of ours.

@@ -344,10 +344,12 @@ fn checked(objects: &[Value]) -> GraphChecked {
 
 /// Says which rules speak of objects of a kind.
 fn scope_of(kind: Kind) -> Option<Scope> {
-    match kind {
-        Kind::GraphUpdateEvent | Kind::PipelineStageEvent | Kind::RuntimeExecutionEvent => {
-            Some(Scope::Event)
-        }
-        kind => Scope::named(&kind.as_str().replace('-', "_")),
+    if matches!(
+        kind,
+        Kind::GraphUpdateEvent | Kind::PipelineStageEvent | Kind::RuntimeExecutionEvent
+    ) {
+        Some(Scope::Event)
+    } else {
+        Scope::named(&kind.as_str().replace('-', "_"))
     }
 }

@@ -79,20 +79,19 @@ impl Engine {
 
 /// Says why a target stays.
 fn outcome_of(target: Target, why: &EngineError) -> TargetOutcome {
-    let kind = match why {
-        EngineError::Conflicts { targets, .. } => {
-            match targets.iter().find(|refused| refused.target == target) {
-                Some(refused) => OutcomeKind::Conflict {
-                    why: refused.why.clone(),
-                },
-                None => OutcomeKind::Skipped {
-                    why: "another target cannot be taken back, so nothing was".to_owned(),
-                },
-            }
+    let kind = if let EngineError::Conflicts { targets, .. } = why {
+        match targets.iter().find(|refused| refused.target == target) {
+            Some(refused) => OutcomeKind::Conflict {
+                why: refused.why.clone(),
+            },
+            None => OutcomeKind::Skipped {
+                why: "another target cannot be taken back, so nothing was".to_owned(),
+            },
         }
-        error => OutcomeKind::Failed {
-            why: with_causes(error),
-        },
+    } else {
+        OutcomeKind::Failed {
+            why: with_causes(why),
+        }
     };
     TargetOutcome::new(target, kind)
 }

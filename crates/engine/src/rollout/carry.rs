@@ -279,11 +279,10 @@ impl Engine {
 /// Says what an error means for a wave that comes before anything of a write happened. It could be made when the rollout began:
 /// what became of the target since is somebody's to see to.
 fn before(target: &TargetPath, error: EngineError) -> Obstacle {
-    match error {
-        error @ EngineError::Driver(_) if !error.is_stop() => {
-            Obstacle::Held(format!("`{target}`: {}", with_causes(&error)))
-        }
-        error => obstacle(target, error),
+    if matches!(error, EngineError::Driver(_)) && !error.is_stop() {
+        Obstacle::Held(format!("`{target}`: {}", with_causes(&error)))
+    } else {
+        obstacle(target, error)
     }
 }
 

@@ -147,12 +147,13 @@ impl Engine {
     /// Takes the name of a rollout, for as long as the answer lives.
     fn claim_rollout(&self, by: OperationId, task: &TaskId) -> Result<HeldLease<'_>, EngineError> {
         let name = Target::new(name_of(task), Reach::Node);
-        self.lease_now(by, name).map_err(|error| match error {
-            EngineError::Busy { owner, .. } => {
+        self.lease_now(by, name).map_err(|error| {
+            if let EngineError::Busy { owner, .. } = error {
                 let task = task.clone();
                 RolloutError::AtWork { task, owner }.into()
+            } else {
+                error
             }
-            error => error,
         })
     }
 

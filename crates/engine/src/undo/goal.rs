@@ -92,9 +92,10 @@ impl Engine {
             history,
             plan,
             named,
-            task: match what {
-                UndoWhat::Task(task) => Some(task.clone()),
-                _ => None,
+            task: if let UndoWhat::Task(task) = what {
+                Some(task.clone())
+            } else {
+                None
             },
         })
     }

@@ -191,9 +191,10 @@ impl Engine {
         verb: Verb,
         rest: &[Operation],
     ) -> Result<Vec<OperationId>, EngineError> {
-        let wanted = match verb {
-            Verb::Redo => TakeBack::Redo,
-            _ => TakeBack::Undo,
+        let wanted = if verb == Verb::Redo {
+            TakeBack::Redo
+        } else {
+            TakeBack::Undo
         };
         let mut enough = Vec::new();
         for operation in rest.iter().filter(|it| way_of(it) == wanted) {

@@ -61,9 +61,10 @@ impl Engine {
     pub fn undo(&self, what: &UndoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
         // What was done last is found once: what a command at work is told of in between is not meant.
-        let newest = match what {
-            UndoWhat::Newest { .. } => Some(self.aim(what, options)?),
-            _ => None,
+        let newest = if matches!(what, UndoWhat::Newest { .. }) {
+            Some(self.aim(what, options)?)
+        } else {
+            None
         };
         let make = |options: &UndoOptions| self.plan_aimed(what, newest.as_ref(), options);
         self.told_to_gates(self.carry_out(Verb::Undo, &make, options))
@@ -233,23 +234,24 @@ impl Engine {
         }
         let (is_stopped, may_pass) = (error.is_stop(), may_pass(&error));
         // That the step was put back is said by its status.
-        let why = match &error {
-            EngineError::TakenBack { cause, .. } | EngineError::HalfDone { cause, .. } => {
-                with_causes(cause)
-            }
-            error => with_causes(error),
+        let why = if let EngineError::TakenBack { cause, .. }
+        | EngineError::HalfDone { cause, .. } = &error
+        {
+            with_causes(cause)
+        } else {
+            with_causes(&error)
         };
         let mut notes = Vec::new();
-        let (half_done, outcomes) = match error {
-            EngineError::HalfDone {
-                id, outcomes, made, ..
-            } => {
-                let outcomes = outcomes.into_iter();
-                let stands = outcomes.map(|outcome| half_way_of(outcome, &made));
-                notes.push(why);
-                (Some(id), stands.collect())
-            }
-            _ => (None, all(step, &OutcomeKind::Failed { why })),
+        let (half_done, outcomes) = if let EngineError::HalfDone {
+            id, outcomes, made, ..
+        } = error
+        {
+            let outcomes = outcomes.into_iter();
+            let stands = outcomes.map(|outcome| half_way_of(outcome, &made));
+            notes.push(why);
+            (Some(id), stands.collect())
+        } else {
+            (None, all(step, &OutcomeKind::Failed { why }))
         };
         let undone = UndoneStep {
             notes,
@@ -351,10 +353,7 @@ impl Engine {
         let notes = ready.prepared.notes.clone();
         let head = Head {
             verb: act.verb,
-            summary: match act.verb {
-                Verb::Recover => format!("recovery of {}", operation.summary),
-                verb => format!("{verb} of {}", self.subject_of(operation)?.summary),
-            },
+            summary: self.summary_of(act.verb, operation)?,
             decision: Decision {
                 cost: Some(self.cost_of(&ready.prepared, began)),
                 ..Decision::new(ready.prepared.strategy, &[], KEPT)
@@ -396,6 +395,15 @@ impl Engine {
             by: id,
             outcomes,
             notes,
+        })
+    }
+
+    /// Says in a line what taking an operation back is.
+    fn summary_of(&self, verb: Verb, operation: &Operation) -> Result<String, EngineError> {
+        Ok(if verb == Verb::Recover {
+            format!("recovery of {}", operation.summary)
+        } else {
+            format!("{verb} of {}", self.subject_of(operation)?.summary)
         })
     }
 
@@ -549,14 +557,16 @@ fn all(step: &UndoStep, kind: &OutcomeKind) -> Vec<TargetOutcome> {
 /// Says of a target of a step that stopped half-way how it stands against what was asked for: what the step had not done,
 /// or had to put back, is not taken back; what it had `made` is, and nothing says so in the journal.
 fn half_way_of(outcome: TargetOutcome, made: &[Target]) -> TargetOutcome {
-    let kind = match outcome.kind {
-        OutcomeKind::AlreadyGone => OutcomeKind::Skipped {
+    let kind = if outcome.kind == OutcomeKind::AlreadyGone {
+        OutcomeKind::Skipped {
             why: "it stopped half-way, and this was put back".to_owned(),
-        },
-        _ if made.contains(&outcome.target) => OutcomeKind::InDoubt {
+        }
+    } else if made.contains(&outcome.target) {
+        OutcomeKind::InDoubt {
             why: "it stopped half-way, and this was done".to_owned(),
-        },
-        kind => kind,
+        }
+    } else {
+        outcome.kind
     };
     TargetOutcome::new(outcome.target, kind)
 }

@@ -90,9 +90,12 @@ impl<'h> Closure<'h> {
             !self.history.get(id).is_some_and(is_meant) && self.base_that_goes(id).is_none()
         };
         self.left = left
-            .filter(|(_, left)| match left {
-                LeftAlone::UndoneSince { id, .. } => stays(*id),
-                _ => true,
+            .filter(|(_, left)| {
+                if let LeftAlone::UndoneSince { id, .. } = left {
+                    stays(*id)
+                } else {
+                    true
+                }
             })
             .collect();
     }
