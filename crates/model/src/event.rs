@@ -183,6 +183,7 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{OutcomeKind, TargetOutcome, TargetPath};
 
     fn read(json: serde_json::Value) -> Event {
         serde_json::from_value(json).unwrap()
@@ -197,9 +198,14 @@ mod tests {
         let commit = Event::Commit { id: id() };
         assert_eq!(commit.brings_to(), Some((id(), Status::Committed)));
         assert!(commit.begins().is_none() && commit.task().is_none() && commit.lets_go().is_none());
-        let abort = read(serde_json::json!(
-            {"event": "abort", "id": id(), "why": "no", "outcomes": [{"path": "/a", "outcome": "in-doubt", "why": "?"}]}
-        ));
+        let target = Target::node(TargetPath::new("/a").unwrap());
+        let why = "nobody can tell".to_owned();
+        let abort = Event::Abort {
+            id: id(),
+            why: "no".to_owned(),
+            outcomes: vec![TargetOutcome::new(target, OutcomeKind::InDoubt { why })],
+            trigger: None,
+        };
         assert_eq!(abort.brings_to(), Some((id(), Status::Aborted)));
         let failed = read(serde_json::json!({"event": "undo-failed", "id": id(), "outcomes": []}));
         assert_eq!((failed.operation(), failed.brings_to()), (Some(id()), None));
