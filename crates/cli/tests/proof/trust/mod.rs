@@ -23,6 +23,7 @@ mod promised;
 pub(crate) mod recovery;
 mod returning;
 mod returning_parts;
+mod saved;
 mod seeing;
 mod standing;
 mod stopping;
