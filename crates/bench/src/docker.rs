@@ -27,26 +27,23 @@ struct Docker {
 }
 
 impl Docker {
-    /// Finds an engine, or begins one. The inner error says why there is none.
-    fn find(directory: &Path) -> Result<Result<Self, String>, Failure> {
+    /// Finds an engine, or begins one, or says why there is none.
+    fn find(directory: &Path) -> Result<Self, String> {
         let mut docker = Self {
             directory: directory.to_path_buf(),
             own: None,
         };
         let Err(why) = docker.answers() else {
-            return Ok(Ok(docker));
+            return Ok(docker);
         };
-        let Ok(began) = docker.begin() else {
-            return Ok(Err(why));
-        };
-        docker.own = Some(began);
+        docker.own = Some(docker.begin().map_err(|_| why)?);
         let until = Instant::now() + PATIENCE;
         let mut why = docker.answers();
         while why.is_err() && Instant::now() < until {
             sleep(Duration::from_millis(200));
             why = docker.answers();
         }
-        Ok(why.map(|()| docker))
+        why.map(|()| docker)
     }
 
     fn begin(&self) -> Result<(String, Child), Failure> {
@@ -96,7 +93,7 @@ impl Drop for Docker {
 
 /// Measures one commit, removal and new container; the inner error says why that cannot be done here.
 pub(crate) fn commit_and_recreate(directory: &Path) -> Result<Result<Duration, String>, Failure> {
-    let docker = match Docker::find(directory)? {
+    let docker = match Docker::find(directory) {
         Ok(docker) => docker,
         Err(why) => return Ok(Err(format!("no Docker Engine answers here ({why})"))),
     };
@@ -117,11 +114,11 @@ pub(crate) fn commit_and_recreate(directory: &Path) -> Result<Result<Duration, S
         if !began.is_success {
             return Ok(Err(format!("no container could be run ({})", began.why())));
         }
-        let begun = Instant::now();
+        let start = Instant::now();
         docker.run(&["commit", container, "backout-bench:next"])?;
         docker.run(&["rm", "-f", container])?;
         docker.run(&["run", "--rm", "backout-bench:next", "/busybox", "false"])?;
-        times.push(begun.elapsed());
+        times.push(start.elapsed());
     }
     docker.run(&["rmi", "-f", "backout-bench:next", base])?;
     Ok(Ok(median(&mut times)))

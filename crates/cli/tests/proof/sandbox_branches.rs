@@ -152,7 +152,7 @@ fn an_application_that_was_killed_leaves_nothing_that_waits() {
     let trials = world.state().join("trials");
     let begun = Instant::now();
     let is_there = || std::fs::read_dir(&trials).is_ok_and(|mut it| it.next().is_some());
-    while !is_there() && begun.elapsed() < Duration::from_secs(60) {
+    while !is_there() && begun.elapsed() < Duration::from_mins(1) {
         sleep(Duration::from_millis(2));
     }
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();

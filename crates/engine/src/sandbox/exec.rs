@@ -7,11 +7,12 @@
 
 use std::ffi::OsString;
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use backout_capture::overlay::{self, Above, Ended, Invocation, Streams, Survivors, What};
+use backout_capture::overlay::{self, Above, Ended, Invocation, Stack, Streams, Survivors, What};
 use backout_crashpoint::crash_point;
 use backout_model::{OperationId, TargetPath, any_words};
 use serde::{Deserialize, Serialize};
@@ -148,12 +149,6 @@ impl Engine {
             source,
         };
         let note = task.is_line.then(Note::new).transpose().map_err(io)?;
-        let mut words = task.command.iter().cloned();
-        let first = words.next().unwrap_or_default();
-        let (program, arguments) = match &note {
-            Some(note) => note.words(&first),
-            None => (first, words.collect()),
-        };
         let tail = task
             .keeps_output
             .then(Tail::begin)
@@ -163,16 +158,7 @@ impl Engine {
             Some((streams, tail)) => (streams, Some(tail)),
             None => (Streams::Ours, None),
         };
-        let mut invocation = Invocation {
-            program,
-            arguments,
-            environment: None,
-            directory: directory.as_path().to_path_buf(),
-            has_no_network: open.manifest.has_no_network,
-            streams,
-            time_max: task.time_max,
-            survivors: Survivors::End,
-        };
+        let mut invocation = invocation_of(open, task, note.as_ref(), streams);
         let mut masks = self.masks()?;
         masks.extend(
             open.manifest
@@ -180,16 +166,7 @@ impl Engine {
                 .iter()
                 .map(|it| it.as_path().to_path_buf()),
         );
-        let above = loop {
-            invocation.environment = Some(variables.environment(&invocation.directory));
-            match overlay::run_above(&invocation, &stack, &masks) {
-                // A command removed it: the nearest that is left will do.
-                Err(error) if error.is_directory_gone() && invocation.directory.pop() => {
-                    remove(&stack.layer)?;
-                }
-                above => break above,
-            }
-        };
+        let above = run_near(&mut invocation, &variables, &stack, &masks);
         let began_in = std::mem::take(&mut invocation.directory);
         drop(invocation);
         let told = tail.map(Tail::end);
@@ -203,13 +180,14 @@ impl Engine {
                 began_in.display()
             ));
         }
-        let touched = overlay::touched(&stack, &above.points);
-        let is_all_told = touched.is_ok();
-        let changes = touched.unwrap_or_else(|error| {
-            let why = EngineError::from(error);
-            notes.push(format!("what it changed cannot all be told: {why}"));
-            Vec::new()
-        });
+        let (changes, is_all_told) = overlay::touched(&stack, &above.points).map_or_else(
+            |error| {
+                let why = EngineError::from(error);
+                notes.push(format!("what it changed cannot all be told: {why}"));
+                (Vec::new(), false)
+            },
+            |changes| (changes, true),
+        );
         Ok(Done {
             above,
             is_all_told,
@@ -292,6 +270,49 @@ impl Engine {
     }
 }
 
+/// Says how a command runs; a line for a shell tells in a note what is carried on.
+fn invocation_of(
+    open: &Open,
+    task: &SandboxTask,
+    note: Option<&Note>,
+    streams: Streams,
+) -> Invocation {
+    let mut words = task.command.iter().cloned();
+    let first = words.next().unwrap_or_default();
+    let (program, arguments) = match note {
+        Some(note) => note.words(&first),
+        None => (first, words.collect()),
+    };
+    Invocation {
+        program,
+        arguments,
+        environment: None,
+        directory: open.directory().as_path().to_path_buf(),
+        has_no_network: open.manifest.has_no_network,
+        streams,
+        time_max: task.time_max,
+        survivors: Survivors::End,
+    }
+}
+
+/// Runs a command in its directory; where a command before it removed that, in the nearest above that is left.
+fn run_near(
+    invocation: &mut Invocation,
+    variables: &Variables,
+    stack: &Stack,
+    masks: &[PathBuf],
+) -> Result<Above, EngineError> {
+    loop {
+        invocation.environment = Some(variables.environment(&invocation.directory));
+        match overlay::run_above(invocation, stack, masks) {
+            Err(error) if error.is_directory_gone() && invocation.directory.pop() => {
+                remove(&stack.layer)?;
+            }
+            above => return Ok(above?),
+        }
+    }
+}
+
 /// The file with the variables of a checkpoint.
 pub(super) fn variables_file(number: u64) -> String {
     format!("variables-{number}.json")
@@ -313,7 +334,7 @@ struct Done {
     /// Whether `changes` is all of it.
     is_all_told: bool,
     changes: Vec<TrialChangeView>,
-    carried: Option<(std::path::PathBuf, Variables)>,
+    carried: Option<(PathBuf, Variables)>,
     output: Option<String>,
     left_out: Option<u64>,
     notes: Vec<String>,

@@ -302,7 +302,9 @@ fn due(
         if !held.is_empty() {
             named.extend(held);
         } else if choice.is_over() || on_it.iter().all(|above| choice.is_old(above)) {
-            on_it.into_iter().for_each(|above| choice.goes(above));
+            for above in on_it {
+                choice.goes(above);
+            }
             // With that it may be enough.
             if chain.contains(&it.number) && choice.is_due(it) && choice.is_free(it) {
                 choice.goes(it);

@@ -28,7 +28,7 @@ use super::context::FileContext;
 use super::error::FileError;
 use super::execute::{Seen, Step};
 use super::locks::Locks;
-use super::recipe::{Change, Image, Kind, Meta};
+use super::recipe::{Change, Image, Kind};
 use super::request::FileRequest;
 use super::resolve::{Last, directory};
 use super::stage::{Material, Staged};
