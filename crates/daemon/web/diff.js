@@ -9,6 +9,7 @@ import { many, pathText, size } from "./words.js";
 
 const LINES_FIRST = 400;
 const OPEN_MAX = 12;
+const LINES = "Lines of";
 const PICTURE = /\.(png|jpe?g|gif|webp)$/i;
 
 const CHANGE = { created: "created", changed: "changed", metadata: "attributes", removed: "removed", moved: "moved" };
@@ -32,11 +33,11 @@ export function nameOf(file) {
   return file.key ? `${path}:${file.key}` : path;
 }
 
-/** Draws the files of a diff. `id` is the operation whose contents can be asked for. */
-export function drawDiff(files, { id = null, none = "Nothing that can be shown changed.", sides = ["before", "after"] } = {}) {
+/** Draws the files of a diff. `id` is the operation whose contents can be asked for; `lines` says to whoever cannot see them which lines these are. */
+export function drawDiff(files, { id = null, none = "Nothing that can be shown changed.", sides = ["before", "after"], lines = LINES } = {}) {
   if (!files?.length) return el("p.empty", {}, none);
   const tables = rowsByTable(files);
-  return el("div.files", {}, tables.map((it, index) => drawFile(it, { id, sides, is_open: index < OPEN_MAX })));
+  return el("div.files", {}, tables.map((it, index) => drawFile(it, { id, sides, lines, is_open: index < OPEN_MAX })));
 }
 
 /** Puts together the rows of one table, so that they are read as a table. */
@@ -64,14 +65,14 @@ function rowCells({ before, after, now }) {
   return all;
 }
 
-function drawFile(it, { id, sides, is_open }) {
+function drawFile(it, { id, sides, lines, is_open }) {
   if (it.rows) {
     const noun = /^https?:/.test(it.where) ? "resource" : "row";
     return fold(it.where, `${many(it.rows.length, noun)} changed`, is_open, () => drawRows(it.rows, noun));
   }
   const { file } = it;
   const counts = file.added !== undefined && el("span.counts", {}, el("span.plus", {}, `+${file.added}`), " ", el("span.minus", {}, `−${file.removed}`));
-  return fold(nameOf(file), [file.from !== undefined && el("span.from", {}, "from ", pathText(file.from)), counts, el(`span.change.is-${file.change}`, {}, CHANGE[file.change])], is_open, () => body(file, id, sides));
+  return fold(nameOf(file), [file.from !== undefined && el("span.from", {}, "from ", pathText(file.from)), counts, el(`span.change.is-${file.change}`, {}, CHANGE[file.change])], is_open, () => body(file, id, sides, lines));
 }
 
 function fold(name, end, is_open, make) {
@@ -86,14 +87,14 @@ function fold(name, end, is_open, make) {
 }
 
 /** Draws what changed at one name, without the name. */
-export function body(file, id = null, sides = []) {
+export function body(file, id = null, sides = [], lines = LINES) {
   const path = file.path === undefined ? null : pathText(file.path);
   const is_picture = id && path && !file.key && PICTURE.test(path) && file.text === undefined;
   return [
     drawSides(file),
     file.value && (file.text === undefined || file.value.unread || file.value.now !== file.value.after) && drawValue(file.value),
     is_picture && drawPictures(file, id, sides),
-    file.text !== undefined && drawText(file.text),
+    file.text !== undefined && drawText(file.text, `${lines} ${nameOf(file)}`),
     file.unshown && !is_picture && el("p.unshown", {}, unshown(file)),
   ];
 }
@@ -147,7 +148,7 @@ function drawPictures(file, id, sides) {
 }
 
 /** Draws the lines of a diff; of a long one the rest on demand. */
-export function drawText(text) {
+function drawText(text, label) {
   const hunks = readHunks(text);
   const place = el("div.diff-text");
   let most = LINES_FIRST;
@@ -160,7 +161,7 @@ export function drawText(text) {
       table.append(drawHunk(hunk, hunk.pairs.slice(0, left), index));
       left -= hunk.pairs.length;
     }
-    put(place, el("div.table-scroll", { tabindex: "0", role: "region", "aria-label": "Lines" }, table), total > most && button("button.more-lines", `Show ${many(Math.min(total - most, 4000), "more line")}`, () => { most += 4000; draw(); }));
+    put(place, el("div.table-scroll", { tabindex: "0", role: "region", "aria-label": label }, table), total > most && button("button.more-lines", `Show ${many(Math.min(total - most, 4000), "more line")}`, () => { most += 4000; draw(); }));
   };
   draw();
   return place;

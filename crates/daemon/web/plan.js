@@ -31,7 +31,7 @@ export function drawPlan(mine, timeline, acts, unfolded) {
       tally(plan.left_alone.length, plan.left_alone.length === 1 ? "operation stays" : "operations stay", "none")),
     (blocked > 0 || others > 0 || Object.keys(mine.options).length > 0) && ways(mine, acts, blocked),
     el("section", {}, el("h2", {}, "What would change"), drawSteps(mine, first, states, acts, unfolded)),
-    plan.diff?.theirs?.length > 0 && el("section.theirs", {}, el("h2", {}, "What somebody else changed"), el("p.dim", {}, "Between what the operation left and what is there now."), drawDiff(plan.diff.theirs)),
+    plan.diff?.theirs?.length > 0 && el("section.theirs", {}, el("h2", {}, "What somebody else changed"), el("p.dim", {}, "Between what the operation left and what is there now."), drawDiff(plan.diff.theirs, { lines: "Lines that somebody else changed in" })),
     plan.left_alone.length > 0 && el("section", {}, el("h2", {}, "What stays"), drawStays(plan.left_alone, timeline)),
   ];
 }

@@ -2,6 +2,7 @@
 //!
 //! - Of an undo or a redo each target is looked at. It stands for what is as it was to make it, and for no more; if that is
 //!   nothing, it counts as not done.
+//! - Where nobody can look, the one who accepts says that it was done.
 //! - What it took out of a slot has come back, whatever somebody made of it since: there is no second one.
 
 use backout_model::ports::{Driver, Durability, Entry, Examined, State};
@@ -103,7 +104,9 @@ impl Engine {
         let is_answered = driver.is_ok_and(Driver::keeps_undos_in_place);
         let outcome = |(target, found): (Target, Option<&Examined>)| {
             let has_come = found.is_some_and(|found| found.has_come);
+            let is_said = found.is_some_and(|found| found.is_unseen);
             let kind = match found.map(|found| &found.state) {
+                Some(State::Other { .. }) if is_said => OutcomeKind::Compensated,
                 Some(State::After) if is_answered => OutcomeKind::Compensated,
                 Some(State::After) => OutcomeKind::Restored,
                 Some(State::Before) if has_come => OutcomeKind::Incomplete {

@@ -7,7 +7,7 @@ use backout_files::{BaseChanged, UnusablePath};
 use backout_model::ports::{DriverError, OnConflict, Stopped};
 use backout_model::{
     AgentId, CheckpointName, DriverName, Key, LeftAlone, OperationId, Owner, PlanError, Status,
-    Target, TargetOutcome, TargetPath, TaskId, Timestamp,
+    Target, TargetOutcome, TargetPath, TaskId, Timestamp, Verb,
 };
 use backout_storage::{RefError, StorageError};
 
@@ -216,6 +216,16 @@ pub enum EngineError {
     NothingToRedo {
         /// The operation that was named.
         id: OperationId,
+    },
+    /// It was begun before, and only a person can tell whether it happened then.
+    #[error("an undo or redo of operation {id} is in doubt")]
+    Undecided {
+        /// What was to be taken back or brought back.
+        id: OperationId,
+        /// The undo or redo that is in doubt.
+        by: OperationId,
+        /// Which of them it is.
+        verb: Verb,
     },
     /// What was named is an undo that was taken back before.
     #[error("operation {id} was taken back before")]

@@ -7,6 +7,7 @@ use backout_engine::{
     Call, Engine, EngineError, Next, Report, TakeBack, Typed, UndoReport, UndoneStep, advice,
     redo_undone,
 };
+use backout_model::ports::Guarantee;
 use backout_model::{
     Climbed, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Tried,
 };
@@ -224,6 +225,12 @@ pub(crate) fn report(error: EngineError, asked: &Asked) -> Report {
     }
 }
 
+/// Tells whether nothing of a step is known to have happened, and nobody can look.
+fn is_unseen(step: &UndoneStep) -> bool {
+    let is_taken = |outcome: &TargetOutcome| outcome.kind.is_taken_back();
+    step.guarantee == Guarantee::Compensating && !step.outcomes.iter().any(is_taken)
+}
+
 /// Says what became of each operation and of each of its targets.
 pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: usize) -> String {
     let mut text = String::new();
@@ -231,6 +238,9 @@ pub(crate) fn steps(report: &UndoReport, here: &Here, asked: &Asked, fine_max: u
     for (number, step) in steps.iter().enumerate() {
         let (style, did) = match step.by {
             Some(_) => (PLAIN, asked.words.did(step.way).to_owned()),
+            None if step.half_done.is_some() && is_unseen(step) => {
+                (BAD, format!("perhaps {}", asked.words.did(step.way)))
+            }
             None if step.half_done.is_some() => {
                 (BAD, format!("{} a part of", asked.words.did(step.way)))
             }

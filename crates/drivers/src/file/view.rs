@@ -70,6 +70,7 @@ pub(crate) fn examine(context: &FileContext, effect: &Effect) -> Result<Vec<Exam
             strangers: strangers.clone(),
             barred: barred.clone(),
             home: home.and_then(TargetPath::parent),
+            is_unseen: false,
         };
         examined.extend(targets_of(change).into_iter().map(of));
     }

@@ -27,26 +27,23 @@ impl HandlerDriver {
     }
 
     /// Looks where an effect stands; what it gave, if that is known by now.
-    fn state(
+    fn stand(
         &self,
         made: &HandledRecipe,
         answer: Option<Value>,
         is_unfinished: bool,
-    ) -> (State, Option<Value>) {
-        let other = |why: &str| State::Other {
-            why: why.to_owned(),
-        };
+    ) -> (Stand, Option<Value>) {
         match (self.0.find(&made.arguments, &made.key()), answer) {
-            (Found::NotThere, answer) => (State::Before, answer),
+            (Found::NotThere, answer) => (Stand::Before, answer),
             (Found::There(found), Some(answer)) if is_another(&found, &answer) => {
-                (other(CHANGED), Some(answer))
+                (Stand::Changed, Some(answer))
             }
-            (Found::There(found), None) => (State::After, Some(found)),
-            (Found::There(_) | Found::Unknown, Some(answer)) => (State::After, Some(answer)),
+            (Found::There(found), None) => (Stand::After, Some(found)),
+            (Found::There(_) | Found::Unknown, Some(answer)) => (Stand::After, Some(answer)),
             // Somebody decided that it happened.
-            (Found::Unknown, None) if !is_unfinished => (State::After, None),
-            (Found::Unknown, None) => (other("it is not known whether it happened"), None),
-            (Found::Failed(why), answer) => (State::Other { why }, answer),
+            (Found::Unknown, None) if !is_unfinished => (Stand::After, None),
+            (Found::Unknown, None) => (Stand::Unseen("it is not known whether it happened"), None),
+            (Found::Failed(why), answer) => (Stand::Hidden(why), answer),
         }
     }
 
@@ -110,27 +107,50 @@ impl HandlerDriver {
     /// Says what becomes of an effect that is to be made again.
     fn redone(&self, answer: &HandledRecipe, how: How<'_>) -> OutcomeKind {
         if how.is_unfinished {
-            return taken_back(self.state_of_answer(answer, false), how);
+            return taken_back(self.stand_of_answer(answer, false), how);
         }
         match self.0.find(&answer.arguments, &answer.key()) {
             Found::NotThere | Found::Unknown => OutcomeKind::Compensated,
             Found::There(_) => OutcomeKind::Left {
                 why: THERE_ALREADY.to_owned(),
             },
-            Found::Failed(why) => taken_back(State::Other { why }, how),
+            Found::Failed(why) => taken_back(Stand::Hidden(why), how),
         }
     }
 
     /// Looks where the answer to an effect stands: the other way round.
-    fn state_of_answer(&self, answer: &HandledRecipe, is_recorded: bool) -> State {
+    fn stand_of_answer(&self, answer: &HandledRecipe, is_recorded: bool) -> Stand {
         match (self.0.find(&answer.arguments, &answer.key()), is_recorded) {
-            (Found::NotThere, _) | (Found::Unknown, true) => State::After,
-            (Found::There(_), _) => State::Before,
-            (Found::Unknown, false) => State::Other {
-                why: "it is not known whether it was taken back".to_owned(),
-            },
-            (Found::Failed(why), _) => State::Other { why },
+            (Found::NotThere, _) | (Found::Unknown, true) => Stand::After,
+            (Found::There(_), _) => Stand::Before,
+            (Found::Unknown, false) => Stand::Unseen("it is not known whether it was taken back"),
+            (Found::Failed(why), _) => Stand::Hidden(why),
         }
+    }
+}
+
+/// Where an effect stands, or the answer to one.
+enum Stand {
+    Before,
+    After,
+    /// Somebody changed it since.
+    Changed,
+    /// Nobody can look, and it was not seen to end.
+    Unseen(&'static str),
+    /// The look failed.
+    Hidden(String),
+}
+
+impl From<Stand> for State {
+    fn from(stand: Stand) -> Self {
+        let why = match stand {
+            Stand::Before => return Self::Before,
+            Stand::After => return Self::After,
+            Stand::Changed => CHANGED.to_owned(),
+            Stand::Unseen(why) => why.to_owned(),
+            Stand::Hidden(why) => why,
+        };
+        Self::Other { why }
     }
 }
 
@@ -149,14 +169,20 @@ fn is_another(found: &Value, recorded: &Value) -> bool {
 }
 
 /// Says what becomes of an effect that stands so.
-fn taken_back(state: State, how: How<'_>) -> OutcomeKind {
-    match state {
-        State::Before => OutcomeKind::AlreadyGone,
-        State::After => OutcomeKind::Compensated,
+fn taken_back(stand: Stand, how: How<'_>) -> OutcomeKind {
+    let is_forced = how.on_conflict == OnConflict::Force;
+    match stand {
+        Stand::Before => OutcomeKind::AlreadyGone,
+        Stand::After => OutcomeKind::Compensated,
         // What somebody made of it could not be brought back, so no force takes it along.
-        State::Other { why } if why == CHANGED => OutcomeKind::Failed { why },
-        State::Other { .. } if how.on_conflict == OnConflict::Force => OutcomeKind::Compensated,
-        State::Other { why } => OutcomeKind::InDoubt { why },
+        Stand::Changed => OutcomeKind::Failed {
+            why: CHANGED.to_owned(),
+        },
+        Stand::Unseen(_) | Stand::Hidden(_) if is_forced => OutcomeKind::Compensated,
+        Stand::Unseen(why) => OutcomeKind::InDoubt {
+            why: why.to_owned(),
+        },
+        Stand::Hidden(why) => OutcomeKind::InDoubt { why },
     }
 }
 
@@ -251,14 +277,14 @@ impl Driver for HandlerDriver {
             (kind, again)
         } else {
             let answer = answer_in(effect.completion.as_ref());
-            let (state, answer) = self.state(&it, answer, how.is_unfinished);
+            let (stand, answer) = self.stand(&it, answer, how.is_unfinished);
             let is_answer = true;
             let answered = HandledRecipe {
                 is_answer,
                 answer,
                 ..it
             };
-            (taken_back(state, how), answered)
+            (taken_back(stand, how), answered)
         };
         let kind = match hindrance {
             Some(why) if kind == OutcomeKind::Compensated => OutcomeKind::Failed { why },
@@ -289,11 +315,15 @@ impl Driver for HandlerDriver {
     fn examine(&self, effect: &Effect, _to_the_end: bool) -> Result<Vec<Examined>, DriverError> {
         let it: HandledRecipe = effect.recipe.read(VERSION)?;
         let answer = answer_in(effect.completion.as_ref());
-        let state = if it.is_answer {
-            self.state_of_answer(&it, answer.is_some())
+        let stand = if it.is_answer {
+            self.stand_of_answer(&it, answer.is_some())
         } else {
-            self.state(&it, answer, true).0
+            self.stand(&it, answer, true).0
         };
-        Ok(vec![Examined::new(0, it.target, state)])
+        let is_unseen = matches!(stand, Stand::Unseen(_));
+        Ok(vec![Examined {
+            is_unseen,
+            ..Examined::new(0, it.target, stand.into())
+        }])
     }
 }

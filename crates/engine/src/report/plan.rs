@@ -1,7 +1,8 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
+use backout_model::ports::Guarantee;
 use backout_model::{
-    Key, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath,
+    Key, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb,
 };
 
 use super::advice::{advice, undo, word_advice};
@@ -314,6 +315,27 @@ pub(super) fn nothing_to_redo(id: OperationId) -> Report {
 }
 
 /// Says of an undo that there is nothing of it left to take back.
+/// Says that it was begun before, and that somebody has to tell whether it happened.
+pub(super) fn undecided(id: OperationId, by: OperationId, verb: Verb) -> Report {
+    let (id, verb) = (id.short(), if verb == Verb::Redo { "redo" } else { "undo" });
+    let report = Report::refused(format!("the {verb} of {id} before this one is in doubt"))
+        .because("once more could do it twice");
+    decide(report, by)
+}
+
+/// Says how somebody decides about what nobody can look at.
+fn decide(report: Report, by: OperationId) -> Report {
+    report
+        .next_call(
+            "look yourself; if it happened, keep it with {}",
+            [Call::keep(by)],
+        )
+        .next_call(
+            "else let it be taken back with {}",
+            [Call::roll_back(by).option("force")],
+        )
+}
+
 pub(super) fn taken_back_before(id: OperationId, again: Option<OperationId>) -> Report {
     let report = Report::refused(format!("operation {} was taken back before", id.short()));
     match again {
@@ -464,7 +486,12 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     });
     let is_redo = report.steps.iter().all(|step| step.way == TakeBack::Redo);
     let half_done = report.steps.iter().find_map(|step| step.half_done);
+    let is_unseen = report
+        .steps
+        .iter()
+        .any(|step| step.half_done.is_some() && step.guarantee == Guarantee::Compensating);
     let mut told = Report::refused(match (back, all - back) {
+        (0, _) if is_unseen => "it is not known what became of it".to_owned(),
         _ if half_done.is_some() => "it stopped half-way, and could not be put back".to_owned(),
         (0, _) if is_redo => "nothing was brought back".to_owned(),
         (0, _) => "nothing was taken back".to_owned(),
@@ -484,6 +511,7 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let id = stuck.next().map(|(step, _)| step.id);
     let (again, back_again) = verbs(report);
     let told = match (id, left().next()) {
+        _ if let Some(half) = half_done.filter(|_| is_unseen) => decide(told, half),
         _ if let Some(half) = half_done => told
             .next_call(
                 "put right what stands in the way, then {}: it puts back what was done",

@@ -29,6 +29,7 @@ mod put_back;
 mod redoing;
 mod since;
 mod split;
+mod undecided;
 mod walled;
 mod work;
 
@@ -283,6 +284,7 @@ impl Engine {
             return self.not_done(operation, all(step, &OutcomeKind::Skipped { why }));
         }
         let work = self.work(operation, step)?;
+        self.refuse_undecided(&work)?;
         let PartOf {
             asked,
             group,

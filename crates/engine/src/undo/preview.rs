@@ -155,6 +155,7 @@ impl Engine {
             };
             let subject = self.subject_of(operation)?;
             let look = |work: Work<'h>| {
+                self.refuse_undecided(&work)?;
                 let targets = self.planned_targets(&work, (&works, &steps), options)?;
                 Ok((work, targets))
             };

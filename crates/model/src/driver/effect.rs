@@ -124,6 +124,8 @@ pub struct Examined {
     pub home: Option<TargetPath>,
     /// Whether the operation has taken out of its slot what it was to bring, whatever somebody made of that since.
     pub has_come: bool,
+    /// Whether nobody can look where it stands, so that a person's word holds.
+    pub is_unseen: bool,
 }
 
 impl Examined {
@@ -141,6 +143,7 @@ impl Examined {
             barred: None,
             home: None,
             has_come: false,
+            is_unseen: false,
         }
     }
 }

@@ -252,5 +252,6 @@ print('interrupted:', sum(int(os.read(reads, 100)) for reads in pipes))
         .find_map(|line| line.strip_prefix("interrupted: "));
     let interrupted: u32 = line.unwrap_or_else(|| panic!("{told}")).parse().unwrap();
     let calls = 4 * 500 * 3;
-    assert!(interrupted < calls / 10, "{interrupted} of {calls}");
+    // On a busy machine more of them are.
+    assert!(interrupted < calls / 4, "{interrupted} of {calls}");
 }
