@@ -475,21 +475,11 @@ pub(super) fn partial(report: &UndoReport) -> Report {
             left.map(move |outcome| (step, outcome))
         })
     };
-    let (back, all): (usize, usize) = report.steps.iter().fold((0, 0), |(back, all), step| {
-        let settled = step.outcomes.iter().filter(|it| it.kind.is_taken_back());
-        let settled = if step.by.is_some() {
-            settled.count()
-        } else {
-            0
-        };
-        (back + settled, all + step.outcomes.len())
-    });
+    let (back, all) = counted(report);
     let is_redo = report.steps.iter().all(|step| step.way == TakeBack::Redo);
-    let half_done = report.steps.iter().find_map(|step| step.half_done);
-    let is_unseen = report
-        .steps
-        .iter()
-        .any(|step| step.half_done.is_some() && step.guarantee == Guarantee::Compensating);
+    let half_done = report.steps.iter().find(|step| step.half_done.is_some());
+    let is_unseen = half_done.is_some_and(|step| step.guarantee == Guarantee::Compensating);
+    let half_done = half_done.and_then(|step| step.half_done);
     let mut told = Report::refused(match (back, all - back) {
         (0, _) if is_unseen => "it is not known what became of it".to_owned(),
         _ if half_done.is_some() => "it stopped half-way, and could not be put back".to_owned(),
@@ -541,6 +531,19 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         Some(act) if back > 0 => told.next_call("take back what was done with {}", [call(act)]),
         _ => told,
     }
+}
+
+/// Counts the targets that were taken back, and all.
+fn counted(report: &UndoReport) -> (usize, usize) {
+    report.steps.iter().fold((0, 0), |(back, all), step| {
+        let settled = step.outcomes.iter().filter(|it| it.kind.is_taken_back());
+        let settled = if step.by.is_some() {
+            settled.count()
+        } else {
+            0
+        };
+        (back + settled, all + step.outcomes.len())
+    })
 }
 
 const fn is_skipped(outcome: &TargetOutcome) -> bool {
