@@ -17,6 +17,7 @@ mod kept;
 mod later;
 mod left_out;
 mod merging;
+mod over;
 mod own_state;
 mod parts;
 mod promised;
