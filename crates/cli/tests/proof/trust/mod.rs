@@ -16,6 +16,7 @@ mod inverse;
 mod kept;
 mod later;
 mod left_out;
+mod look_alikes;
 mod merging;
 mod over;
 mod own_state;
