@@ -18,11 +18,12 @@ use backout_model::ports::Store;
 
 /// Makes the drivers for what is on this machine: files, keys of config files, rows of `SQLite` files, and commands.
 pub fn local(store: &Arc<dyn Store>) -> Drivers {
-    let files = Arc::new(file::FileDriver::new(
+    let files = file::FileDriver::new(
         Arc::clone(store) as _,
         Arc::clone(store) as _,
         Arc::clone(store) as _,
-    ));
+    );
+    let files = Arc::new(files.with_journal(Arc::clone(store)));
     Drivers {
         all: vec![
             Arc::new(config::ConfigDriver::new(Arc::clone(&files))),

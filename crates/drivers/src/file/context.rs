@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backout_model::ports::{Depots, ReadContents, Watch, WriteContents};
+use backout_model::ports::{Depots, ReadContents, Store, Watch, WriteContents};
 
 use super::error::FileError;
 use super::sys::Syncs;
@@ -13,6 +13,8 @@ pub(crate) struct FileContext {
     pub(crate) contents: Arc<dyn ReadContents>,
     pub(crate) stash: Arc<dyn WriteContents>,
     pub(crate) depots: Arc<dyn Depots>,
+    /// Tells what operations left, where there is a journal.
+    pub(crate) journal: Option<Arc<dyn Store>>,
     pub(crate) watch: Watch,
     pub(crate) syncs: Syncs,
     #[cfg(any(test, feature = "testing"))]
@@ -30,6 +32,7 @@ impl FileContext {
             contents,
             stash,
             depots,
+            journal: None,
             watch: Watch::default(),
             syncs: Syncs::default(),
             #[cfg(any(test, feature = "testing"))]

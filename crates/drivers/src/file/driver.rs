@@ -9,8 +9,8 @@ use std::sync::Arc;
 use backout_files::{FileChange, Files, Lacking, LayerEntry, Past, Shown, Was};
 use backout_model::ports::{
     self, Applied, Depots, Differing, Driver, DriverError, Durability, Examined, How, LookedAt,
-    Looking, Outline, Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State, Watch,
-    WriteContents,
+    Looking, Outline, Prepared, PreparedUndo, Progress, ReadContents, Request, Scope, State, Store,
+    Watch, WriteContents,
 };
 use backout_model::{
     Armed, Digest, DriverName, Effect, JsonText, Key, OperationId, RIDING_BYTES_MAX, Recipe,
@@ -50,6 +50,13 @@ impl FileDriver {
         Self {
             context: FileContext::new(contents, stash, depots),
         }
+    }
+
+    /// Asks a journal what operations left.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<dyn Store>) -> Self {
+        self.context.journal = Some(journal);
+        self
     }
 
     /// Tells somebody how far long work has come.

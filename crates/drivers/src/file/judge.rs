@@ -10,6 +10,7 @@ use super::compare::{Current, changed_bytes, differs_in_kind, differs_in_meta};
 use super::context::FileContext;
 use super::error::FileError;
 use super::execute::tidy::is_out_of_slot;
+use super::made::Made;
 use super::mounted::{missing, why_unseen};
 use super::recipe::{Change, FileCompletion, FileRecipe, Identity, Image, Kind, Meta, Numbers};
 use super::sys::Node;
@@ -22,7 +23,7 @@ pub(crate) fn judge_all(
     recipe: &FileRecipe,
     completion: &FileCompletion,
 ) -> Result<Vec<State>, FileError> {
-    let mut judgement = Judgement::of(recipe, completion);
+    let mut judgement = Judgement::of(context, recipe, completion);
     let missing = missing(&recipe.mounts);
     let mut states = Vec::with_capacity(recipe.changes.len());
     for (index, change) in recipe.changes.iter().enumerate() {
@@ -49,6 +50,7 @@ pub(crate) fn judge_all(
 struct Judgement<'r> {
     changes: &'r [Change],
     completion: &'r FileCompletion,
+    made: Made<'r>,
     rewritten: Numbers,
     /// By their new names, with their places in the recipe.
     moves: HashMap<&'r TargetPath, (usize, &'r Change)>,
@@ -64,7 +66,11 @@ struct Judgement<'r> {
 }
 
 impl<'r> Judgement<'r> {
-    fn of(recipe: &'r FileRecipe, completion: &'r FileCompletion) -> Self {
+    fn of(
+        context: &'r FileContext,
+        recipe: &'r FileRecipe,
+        completion: &'r FileCompletion,
+    ) -> Self {
         let changes = &recipe.changes;
         let moves: HashMap<&TargetPath, (usize, &Change)> = changes
             .iter()
@@ -91,6 +97,7 @@ impl<'r> Judgement<'r> {
                 .collect(),
             changes,
             completion,
+            made: Made::since(context, recipe, completion),
             rewritten: recipe.rewritten(),
             set: set.chain(moves.keys().copied()).collect(),
             moves,
@@ -137,7 +144,7 @@ impl<'r> Judgement<'r> {
                 Ok(state)
             }
             Change::Set { .. } | Change::Move { .. } | Change::Retouch { .. } => {
-                let state = judge(change, left, &self.set, &self.rewritten)?;
+                let state = judge(change, left, &self.set, (&self.rewritten, &self.made))?;
                 match state {
                     State::Other { .. } => Ok(self.as_dressed(change, left)?.unwrap_or(state)),
                     State::Before | State::After => Ok(state),
@@ -193,7 +200,9 @@ impl<'r> Judgement<'r> {
             if let Some((number, change)) = self.moves.get(&name)
                 && (name == *path || *number > index)
             {
-                return Ok(judge(change, None, &self.set, &self.rewritten)? == State::After);
+                return Ok(
+                    judge(change, None, &self.set, (&self.rewritten, &self.made))? == State::After,
+                );
             }
         }
         Ok(false)
@@ -206,7 +215,9 @@ impl<'r> Judgement<'r> {
                 && *number > index
             {
                 let left = self.completion.identity(*number);
-                return Ok(judge(change, left, &self.set, &self.rewritten)? == State::After);
+                return Ok(
+                    judge(change, left, &self.set, (&self.rewritten, &self.made))? == State::After,
+                );
             }
         }
         Ok(false)
@@ -257,7 +268,7 @@ fn judge(
     change: &Change,
     left: Option<&Identity>,
     set: &HashSet<&TargetPath>,
-    rewritten: &Numbers,
+    (rewritten, made): (&Numbers, &Made<'_>),
 ) -> Result<State, FileError> {
     match change {
         Change::Set {
@@ -268,7 +279,10 @@ fn judge(
             let current = Current::at(path)?;
             match by_number(&current, (before, after), rewritten) {
                 Some(state) => Ok(state),
-                None => state(&current, before, after, left),
+                None => {
+                    let state = state(&current, before, after, left)?;
+                    Ok(unless_strange(state, &current, (before, after), made))
+                }
             }
         }
         Change::Move {
@@ -285,7 +299,7 @@ fn judge(
                 (from, to),
                 (*node, identity),
                 replaced,
-                rewritten,
+                (rewritten, made),
                 is_reused,
             )?;
             match (state, meta) {
@@ -371,11 +385,11 @@ fn judge_move(
     (from, to): (&TargetPath, &TargetPath),
     (kind, identity): (Kind, &Identity),
     replaced: &Image,
-    rewritten: &Numbers,
+    (rewritten, made): (&Numbers, &Made<'_>),
     is_reused: bool,
 ) -> Result<State, FileError> {
     let (old, new) = (Current::at(from)?, Current::at(to)?);
-    // By its number, if either name has it; else by its looks, as something made anew has.
+    // By its number, if either name has it; else by its looks, as something that was made anew by one of ours has.
     let has_number = |current: &Current| {
         current
             .node
@@ -389,7 +403,8 @@ fn judge_move(
     let by_number = has_it(&old) || has_it(&new);
     let is_it = |current: &Current| {
         let is_there = is_rewritten || is_there(current, kind, identity);
-        is_there && (!by_number && !is_rewritten || has_number(current))
+        let is_anew = || !by_number && !is_rewritten && made.is_at(current);
+        is_there && (has_number(current) || is_anew())
     };
     if is_it(&new) {
         // An exchange that was cut short leaves the replaced file under the old name.
@@ -416,6 +431,32 @@ fn judge_move(
         other => not_what_was_moved(to, kind, other.as_ref()),
     };
     Ok(State::Other { why })
+}
+
+/// Says that what only looks like a kept inode is another one, if none of ours made it.
+fn unless_strange(
+    found: State,
+    current: &Current,
+    (before, after): (&Image, &Image),
+    made: &Made<'_>,
+) -> State {
+    let image = match found {
+        State::Before => before,
+        State::After => after,
+        State::Other { .. } => return found,
+    };
+    // A file whose bytes are known is known by them.
+    let (Image::Kept { node, identity, .. }, None, Some(there)) =
+        (image, image.digest(), current.node)
+    else {
+        return found;
+    };
+    if there.identity.ino == identity.ino || made.is_at(current) {
+        return found;
+    }
+    State::Other {
+        why: format!("it is another {} now", node.word()),
+    }
 }
 
 /// Tells whether something that was moved still has the mode, owner and attributes that it had then.

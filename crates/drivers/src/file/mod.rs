@@ -25,6 +25,7 @@ mod judge;
 mod kept;
 mod listing;
 pub(crate) mod locks;
+mod made;
 mod mode;
 pub(crate) mod mounted;
 pub(crate) mod past;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use backout_model::ports::{Guarantee, How, State};
 use backout_model::{
-    Event, Key, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome,
+    Effect, Event, Key, Operation, OperationId, OutcomeKind, Standing, Target, TargetOutcome,
 };
 
 use super::work::Work;
@@ -90,6 +90,7 @@ impl Engine {
         // What is answered by another effect is made anew: only the redo knows what it is called now.
         let is_new = outline.guarantee == Guarantee::Compensating;
         let gone = outline.gone;
+        let replaced = self.replaced(&effect, outcomes)?;
         let is_clean = |key: &Key| {
             let then = first.get(key);
             is_new || then.is_none_or(|kind| was_as_left(kind))
@@ -103,6 +104,7 @@ impl Engine {
             let is_changed = outcome.kind != OutcomeKind::AlreadyGone;
             let holder = held.get(outcome.target.key()).copied().flatten();
             let held_by = match intent {
+                _ if is_changed && is_with(key, &gone, &replaced) => Some(by),
                 Some(_) if holder != intent => holder,
                 _ if was_clean && is_changed => Some(by),
                 _ => intent,
@@ -113,6 +115,35 @@ impl Engine {
             }
         });
         Ok(back.collect())
+    }
+
+    /// Lists the targets at which a redo replaced what somebody had made of them: only the redo has that, and what it came out
+    /// of is empty. Both names of what was moved go by one recipe.
+    fn replaced(
+        &self,
+        effect: &Effect,
+        outcomes: &[TargetOutcome],
+    ) -> Result<BTreeSet<Key>, EngineError> {
+        let replaced = outcomes.iter().filter(|it| is_replaced(&it.kind));
+        let mut replaced: BTreeSet<Key> = replaced.map(|it| it.target.key().clone()).collect();
+        let files = self.as_files(effect)?;
+        let (false, Some(files)) = (replaced.is_empty(), files) else {
+            return Ok(replaced);
+        };
+        let changes = self.files.changes(&files)?.into_iter();
+        let moves = changes.filter_map(|change| Some([change.from?, change.path].map(Key::from)));
+        let moves: Vec<[Key; 2]> = moves.collect();
+        loop {
+            let count = replaced.len();
+            for names in &moves {
+                if names.iter().any(|name| replaced.contains(name)) {
+                    replaced.extend(names.iter().cloned());
+                }
+            }
+            if replaced.len() == count {
+                return Ok(replaced);
+            }
+        }
     }
 }
 
@@ -251,6 +282,31 @@ const fn was_as_left(kind: &OutcomeKind) -> bool {
         kind,
         OutcomeKind::Restored | OutcomeKind::Compensated | OutcomeKind::Overtaken { .. }
     )
+}
+
+/// Tells whether a target is one of some, or went or comes as one with one of them.
+fn is_with(key: &Key, gone: &BTreeSet<Key>, some: &BTreeSet<Key>) -> bool {
+    let is_in = |key: &Key, tree: &Key| gone.contains(tree) && key.is_at_or_below(tree);
+    let mut some = some.iter();
+    some.any(|other| other == key || is_in(other, key) || is_in(key, other))
+}
+
+/// Tells whether a redo replaced what somebody had made of a target.
+const fn is_replaced(kind: &OutcomeKind) -> bool {
+    match kind {
+        OutcomeKind::Overwritten { .. } | OutcomeKind::Merged | OutcomeKind::Incomplete { .. } => {
+            true
+        }
+        OutcomeKind::Restored
+        | OutcomeKind::Compensated
+        | OutcomeKind::Overtaken { .. }
+        | OutcomeKind::AlreadyGone
+        | OutcomeKind::Left { .. }
+        | OutcomeKind::Skipped { .. }
+        | OutcomeKind::Conflict { .. }
+        | OutcomeKind::Failed { .. }
+        | OutcomeKind::InDoubt { .. } => false,
+    }
 }
 
 /// Says of each target what became of it. What the undo itself speaks of does not come with its directory: that may have been

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use backout_files::Was;
 use backout_model::{Chosen, Operation, OperationId, Status, Target, UndoStep};
 
 use super::preview::Planned;
@@ -56,6 +57,31 @@ impl Engine {
                     *why = format!("{why}; it was built on {base}, which is undone");
                 }
             }
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Leaves out of what comes the directories that the operation did not make: they are not what it left, so nobody can be
+    /// told to restore them from it.
+    pub(super) fn keep_what_it_made(
+        &self,
+        subject: &Operation,
+        planned: &mut [PlannedTarget],
+    ) -> Result<(), EngineError> {
+        let is_stuck = |it: &&mut PlannedTarget| it.comes && it.state.hindrance().is_some();
+        let stuck: Vec<&mut PlannedTarget> = planned.iter_mut().filter(is_stuck).collect();
+        if stuck.is_empty() {
+            return Ok(());
+        }
+        let sides = self.sides_of(&self.store.effect(subject.id)?)?;
+        for it in stuck {
+            let mut sides = sides.iter();
+            it.comes = sides.any(|side| {
+                let is_made = side.after.as_ref().is_some_and(Was::is_directory);
+                is_made && it.target.file() == Some(&side.path)
+            });
         }
         Ok(())
     }

@@ -172,6 +172,7 @@ impl Engine {
             if way_of(operation) == TakeBack::Redo {
                 let comes = |id: OperationId| steps.iter().any(|it: &PlannedStep| it.id == id);
                 self.name_undone_base(&subject, &comes, &mut targets)?;
+                self.keep_what_it_made(&subject, &mut targets)?;
             } else {
                 self.refuse_lost_in_tree(operation, &targets)?;
                 name_whole_writers(planned, step.id, &mut targets);

@@ -234,6 +234,12 @@ impl Undo<'_> {
         })
     }
 
+    /// Tells whether a step so far moves what has a name away.
+    pub(super) fn is_moved_away(&self, path: &TargetPath) -> bool {
+        let mut steps = self.steps.iter();
+        steps.any(|step| matches!(&step.change, Change::Move { from, .. } if from == path))
+    }
+
     /// Takes out the step that only makes room under a name, so that a move can replace what is there in
     /// one step.
     fn withdrawn(&mut self, path: &TargetPath) -> Option<(Image, Seen)> {

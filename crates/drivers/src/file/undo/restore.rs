@@ -46,6 +46,13 @@ impl Undo<'_> {
             }
             (State::After, _) => self.restore(&current, before, None, after, after.digest()),
             (State::Other { why }, OnConflict::Refuse) => Ok(OutcomeKind::Conflict { why }),
+            // Whatever it is, a step so far gives it another name.
+            (State::Other { .. }, OnConflict::Merge | OnConflict::Force)
+                if after.is_absent() && self.is_moved_away(path) =>
+            {
+                let nothing = Some((Image::Absent, Seen::Absent));
+                self.restore(&current, before, nothing, after, None)
+            }
             (State::Other { why }, OnConflict::Merge) if is_shared => Ok(OutcomeKind::Conflict {
                 why: format!("{why}; what the command alone made of it is not known"),
             }),
