@@ -142,3 +142,21 @@ fn what_is_left_of_an_undo_comes_back_by_its_name() {
     assert!(world.path("b").exists() && world.path("a").exists());
     world.check_store();
 }
+
+#[test]
+fn what_an_agent_brought_back_of_others_is_called_that() {
+    let world = World::new();
+    world.file("a", "0");
+    world.ok(&["--agent", "x", "write", "a", "--text", "1"]);
+    let write = newest(&world, "write");
+    world.ok(&["--agent", "x", "undo"]);
+    world.ok(&["--agent", "y", "redo", &write]);
+    let plan = world.ok(&["--agent", "y", "undo", "-n"]);
+    assert!(plan.contains("(what y brought back below .)"), "{plan}");
+    let told = world.ok(&["--agent", "y", "undo"]);
+    assert!(told.contains("(what y brought back below .)"), "{told}");
+    assert_eq!(world.read("a"), "0");
+    world.ok(&["--agent", "y", "write", "b", "--text", "1"]);
+    let told = world.ok(&["--agent", "y", "undo"]);
+    assert!(told.contains("(the newest of y below .)"), "{told}");
+}
