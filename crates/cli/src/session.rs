@@ -335,18 +335,21 @@ impl Session {
     ) -> Result<(), Failure> {
         match self.execute(engine, command) {
             Ok(Reply::Plan(plan)) if !self.ui.is_json() => {
-                show::plan::plan(self, engine, &plan, asked);
+                let asked = asked.about(engine, plan.steps.iter().map(|step| step.id));
+                show::plan::plan(self, engine, &plan, &asked);
                 show::bad_news(&Reply::Plan(plan))
             }
             Ok(Reply::Undone(report)) if !self.ui.is_json() => {
-                show::undo::undone(self, engine, &report, asked);
+                let asked = asked.about(engine, report.steps.iter().map(|step| step.id));
+                show::undo::undone(self, engine, &report, &asked);
                 Ok(())
             }
             Ok(reply) => self.show(engine, &reply),
             // What was done in part is a reply as well.
             Err(Failure::Engine(error @ (EngineError::Partial(_) | EngineError::Stopped(_)))) => {
                 if let EngineError::Partial(report) | EngineError::Stopped(report) = &error {
-                    self.show_part(report, asked);
+                    let ids = report.steps.iter().map(|step| step.id);
+                    self.show_part(report, &asked.about(engine, ids));
                 }
                 Err(show::undo::report(error, asked).into())
             }

@@ -234,6 +234,8 @@ pub enum EngineError {
         id: OperationId,
         /// Another undo, which took the same back again and holds it now.
         again: Option<OperationId>,
+        /// What took it back, if that still holds.
+        by: Option<OperationId>,
     },
     /// Nobody named anything, and there is no undo that could be taken back.
     #[error("there is nothing to redo")]

@@ -56,6 +56,7 @@ pub(crate) fn cmd_redo(session: &mut Session, args: &RedoArgs) -> Result<(), Fai
     let asked = Asked {
         words: Words::Redo,
         chosen,
+        brought: None,
         part: args.part.typed()?,
         flags: args.how.typed(),
         name: None,

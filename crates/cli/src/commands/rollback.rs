@@ -163,6 +163,7 @@ pub(super) fn rollback(
     let asked = Asked {
         words: Words::Rollback,
         chosen: None,
+        brought: None,
         part: part.typed()?,
         flags: how.typed(),
         name,

@@ -295,6 +295,7 @@ pub(crate) fn cmd_undo(session: &mut Session, args: &UndoArgs) -> Result<(), Fai
     let asked = Asked {
         words: Words::Undo,
         chosen: chosen(session, &what),
+        brought: brought(session, &what),
         part,
         flags: args.how.typed(),
         name,
@@ -361,6 +362,17 @@ fn chosen(session: &Session, what: &UndoWhat) -> Option<String> {
         Some(agent) => format!("the newest of {agent}"),
         None => "the newest".to_owned(),
     };
+    chosen_below(session, what, whose)
+}
+
+/// Says so where it is another's that this agent brought back.
+fn brought(session: &Session, what: &UndoWhat) -> Option<(AgentId, String)> {
+    let agent = session.agent.clone()?;
+    let said = chosen_below(session, what, format!("what {agent} brought back"))?;
+    Some((agent, said))
+}
+
+fn chosen_below(session: &Session, what: &UndoWhat, whose: String) -> Option<String> {
     match what {
         UndoWhat::Newest { below: Some(below) } => Some(format!(
             "{whose} below {}",

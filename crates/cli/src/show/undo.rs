@@ -9,7 +9,8 @@ use backout_engine::{
 };
 use backout_model::ports::Guarantee;
 use backout_model::{
-    Climbed, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Tried,
+    AgentId, Climbed, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath,
+    Tried,
 };
 
 use super::list::{FINE_MAX, abridged, hidden_line};
@@ -39,6 +40,8 @@ pub(crate) struct Asked {
     pub(crate) words: Words,
     /// How the operation was chosen, if nobody named it.
     pub(crate) chosen: Option<String>,
+    /// Who asked, and how that is said where the operations are others' and were brought back by them.
+    pub(crate) brought: Option<(AgentId, String)>,
     /// Which part was chosen, and other options that say what is meant.
     pub(crate) part: Typed,
     /// How a merge was asked for, and what else is to be done about what stands in the way.
@@ -58,6 +61,7 @@ impl Asked {
         Self {
             words: Words::Undo,
             chosen: None,
+            brought: None,
             part: Typed::default(),
             flags: Vec::new(),
             name: None,
@@ -73,6 +77,19 @@ impl Asked {
             command: Some(command),
             ..Self::undo()
         }
+    }
+
+    /// The same of these operations: an agent's newest act may be to have brought back the work of others.
+    pub(crate) fn about(&self, engine: &Engine, ids: impl Iterator<Item = OperationId>) -> Self {
+        let mut asked = self.clone();
+        if let Some((agent, brought)) = &self.brought {
+            let operation = |id| engine.store().operation(id).ok().flatten();
+            let mut found = ids.filter_map(operation);
+            if !found.any(|it| it.agent.as_ref() == Some(agent)) {
+                asked.chosen = Some(brought.clone());
+            }
+        }
+        asked
     }
 
     /// Says how the operation was chosen, if nobody named it: it may be outside of what lies below a directory.

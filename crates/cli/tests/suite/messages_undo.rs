@@ -33,6 +33,12 @@ fn an_undo_that_was_taken_back_names_the_one_that_holds_now() {
     world.did(["write", "a", "--text", "1"]);
     let undo = undone();
     world.did(["redo"]);
+    insta::assert_snapshot!(world.unmoved(["redo", &undo]), @"
+    error: operation 3c6ef372 was taken back before
+      why: what it undid was brought back then, by daa66d2c
+      next: take that back with `backout undo daa66d2c`
+    [exit code 1]
+    ");
     let again = undone();
     insta::assert_snapshot!(world.unmoved(["redo", &undo]), @"
     error: operation 3c6ef372 was taken back before

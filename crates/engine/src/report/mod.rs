@@ -223,7 +223,7 @@ fn told(error: EngineError) -> Report {
         } => plan::nothing_on_path(&path, inside, other.as_ref(), at_work),
         EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
         EngineError::Undecided { id, by, verb } => plan::undecided(id, by, verb),
-        EngineError::TakenBackBefore { id, again } => plan::taken_back_before(id, again),
+        EngineError::TakenBackBefore { id, again, by } => plan::taken_back_before(id, again, by),
         EngineError::NoUndo { recovered, swapped } => {
             plan::no_undo(recovered.as_ref(), swapped.as_ref())
         }

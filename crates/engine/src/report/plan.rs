@@ -336,16 +336,26 @@ fn decide(report: Report, by: OperationId) -> Report {
         )
 }
 
-pub(super) fn taken_back_before(id: OperationId, again: Option<OperationId>) -> Report {
+pub(super) fn taken_back_before(
+    id: OperationId,
+    again: Option<OperationId>,
+    by: Option<OperationId>,
+) -> Report {
     let report = Report::refused(format!("operation {} was taken back before", id.short()));
-    match again {
-        Some(undo) => report
+    match (again, by) {
+        (Some(undo), _) => report
             .because(format!(
                 "what it undid was brought back then, and was undone again by {}",
                 undo.short()
             ))
             .next_call("bring it back with {}", [Call::redo(&[undo])]),
-        None => report
+        (None, Some(by)) => report
+            .because(format!(
+                "what it undid was brought back then, by {}",
+                by.short()
+            ))
+            .next_call("take that back with {}", [Call::undo(&[by])]),
+        (None, None) => report
             .because("what it undid was brought back then")
             .next_call("see where it stands with {}", [Call::show(id)]),
     }
@@ -439,7 +449,7 @@ pub(super) fn stopped(report: &UndoReport) -> Report {
     match report.act {
         Some(act) => told.next_call(
             "take back what was done with {}",
-            [Call::of(verbs(report).1).operation(act)],
+            [Call::of(verb_back(report)).operation(act)],
         ),
         None => told,
     }
@@ -498,9 +508,8 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         told = told.because(format!("and {more} more"));
     }
     let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_taken_back());
-    let id = stuck.next().map(|(step, _)| step.id);
-    let (again, back_again) = verbs(report);
-    let told = match (id, left().next()) {
+    let stuck = stuck.next().map(|(step, _)| step);
+    let told = match (stuck, left().next()) {
         _ if let Some(half) = half_done.filter(|_| is_unseen) => decide(told, half),
         _ if let Some(half) = half_done => told
             .next_call(
@@ -509,12 +518,12 @@ pub(super) fn partial(report: &UndoReport) -> Report {
             )
             .next_call("or keep what is there with {}", [Call::keep(half)]),
         // Nothing stands in the way: another process was faster.
-        (Some(id), _) if left().all(|(_, outcome)| is_skipped(outcome)) => {
-            told.next_call("see how it stands with {}", [Call::show(id)])
+        (Some(step), _) if left().all(|(_, outcome)| is_skipped(outcome)) => {
+            told.next_call("see how it stands with {}", [Call::show(step.id)])
         }
-        (Some(id), _) => told.next_call(
+        (Some(step), _) => told.next_call(
             "put right what stands in the way, then {} again",
-            [Call::of(again).operation(id)],
+            [Call::of(verb_of(step.way)).operation(step.id)],
         ),
         // All is as it was to be, but not by us.
         (None, Some((step, _))) if back == 0 => {
@@ -522,7 +531,7 @@ pub(super) fn partial(report: &UndoReport) -> Report {
         }
         (None, _) => told,
     };
-    let call = |act| Call::of(back_again).operation(act);
+    let call = |act| Call::of(verb_back(report)).operation(act);
     match report.act {
         Some(act) if left().any(|(_, outcome)| is_overtaken(outcome)) => told.next_call(
             "take it back with {}, which keeps what somebody else wrote",
@@ -554,12 +563,16 @@ const fn is_overtaken(outcome: &TargetOutcome) -> bool {
     matches!(outcome.kind, OutcomeKind::Overtaken { .. })
 }
 
-/// Names what was asked for, and what takes that back.
-fn verbs(report: &UndoReport) -> (&'static str, &'static str) {
-    let is_redo = report.steps.iter().any(|step| step.way == TakeBack::Redo);
-    if is_redo {
-        ("redo", "undo")
-    } else {
-        ("undo", "redo")
+/// Names what does a step again. A redo may have to undo what was written since.
+const fn verb_of(way: TakeBack) -> &'static str {
+    match way {
+        TakeBack::Undo => "undo",
+        TakeBack::Redo => "redo",
     }
+}
+
+/// Names what takes an act back.
+fn verb_back(report: &UndoReport) -> &'static str {
+    let is_redo = report.steps.iter().any(|step| step.way == TakeBack::Redo);
+    if is_redo { "undo" } else { "redo" }
 }

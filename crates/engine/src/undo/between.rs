@@ -8,10 +8,14 @@ use backout_files::{FileChange, Was};
 use backout_model::ports::Examined;
 use backout_model::{Key, Reach, Target, TargetPath};
 
+use super::after_newer::{InTheWay, Past, is_gone_again, is_stuck};
 use super::by_then::{Made, after_moves, displaced, homes, without_home};
-use super::preview::touches;
+use super::preview::{touches, way_of};
 use super::work::Work;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, PlannedStep, TakeBack};
+
+/// What is said of a name that is not there any more.
+const REMOVED: &str = "somebody else removed it";
 
 /// A name of which it is not known yet what it will be.
 struct Open {
@@ -49,9 +53,10 @@ impl Engine {
     pub(super) fn between(
         &self,
         work: &Work<'_>,
-        newer: &[Work<'_>],
+        (newer, steps): (&[Work<'_>], &[PlannedStep]),
         examined: &[Examined],
-    ) -> Result<HashMap<Key, String>, EngineError> {
+        is_partial: bool,
+    ) -> Result<HashMap<Key, InTheWay>, EngineError> {
         let mut between = HashMap::new();
         let driver = self.driver_of(&work.effect)?;
         // What is told in parts stands for itself, whatever happened to the rest of the file.
@@ -70,21 +75,21 @@ impl Engine {
         }
         let come = driver.outline(&work.effect)?.come;
         let made = Made::of(&left, &changes, &come);
-        let homes = homes(&left).into_iter();
-        let homes = homes.map(|home| FileChange::new(home, None, None));
-        let open = left.values().cloned().chain(homes);
-        let open = open.map(|left| (left.path.clone(), Open::new(left)));
-        let mut open: HashMap<TargetPath, Open> = open.collect();
+        let is_redo = way_of(work.operation) == TakeBack::Redo;
+        let mut open = all_open(&left, is_redo);
         let mut by_then = Vec::new();
         // The nearest step is the last to write before this one's turn.
         for newer in newer.iter().rev() {
-            self.told_by_newer(newer, &mut open, &mut by_then)?;
+            // Where only a part is done, what is stuck stays as it is now.
+            let stays = |path: &TargetPath| is_partial && is_stuck(steps, newer, path);
+            self.told_by_newer((newer, &stays), &mut open, &mut by_then)?;
         }
         let now: HashMap<TargetPath, TargetPath> = open
             .iter()
             .map(|(name, open)| (open.left.path.clone(), name.clone()))
             .collect();
-        between.extend(self.filled(&made, &now, newer)?);
+        let filled = self.filled(&made, &now, (newer, steps))?.into_iter();
+        between.extend(filled.map(|(key, why)| (key, InTheWay::new(why, Past::Merge))));
         // What no step brings back is as it is now, if it has no other name by which it could be written. A name that something
         // went from is free, or somebody has it.
         for (name, open) in open {
@@ -95,6 +100,18 @@ impl Engine {
                 by_then.push(ByThen { open, found, when });
             }
         }
+        between.extend(self.in_their_way(work, &left, by_then, examined)?);
+        Ok(between)
+    }
+
+    /// Says of what a step left so, and of what will be there when its turn comes, what stands in the way.
+    fn in_their_way(
+        &self,
+        work: &Work<'_>,
+        left: &HashMap<TargetPath, FileChange>,
+        by_then: Vec<ByThen>,
+        examined: &[Examined],
+    ) -> Result<HashMap<Key, InTheWay>, EngineError> {
         let shared = |path: &TargetPath| {
             let of = |it: &&Examined| it.shared.is_some() && it.target.file() == Some(path);
             examined.iter().find(of).and_then(|it| it.shared.clone())
@@ -104,26 +121,45 @@ impl Engine {
         let is_gone = |it: &ByThen| !it.found.as_ref().is_some_and(Was::is_directory);
         let gone = homes.into_iter().filter(is_gone);
         let gone = gone.map(|it| it.open.left.path).collect();
-        between.extend(without_home(&left, &gone));
+        let homeless = without_home(left, &gone).into_iter();
+        let homeless = homeless.map(|(key, why)| (key, InTheWay::new(why, Past::Force)));
+        let mut in_the_way: HashMap<Key, InTheWay> = homeless.collect();
         for ByThen { open, found, when } in own {
             let left = &open.left;
             let found = found.map(|found| open.undressed(found));
-            let why = self.in_the_way(left, found.as_ref(), &when)?;
-            let is_other = self.unlike(left.before.as_ref(), found.as_ref())?.is_some();
-            let why = why.or_else(|| shared(&left.path).filter(|_| is_other));
-            between.extend(why.map(|why| (left.path.clone().into(), why)));
+            let is_homeless = left.path.parent().is_some_and(|home| gone.contains(&home));
+            let is_redo = way_of(work.operation) == TakeBack::Redo;
+            let it = if is_redo && is_gone_again(left, found.as_ref()) {
+                let why = self.gone_for_good(work, &left.path, is_homeless)?;
+                why.map(|why| InTheWay::new(format!("{REMOVED} {when}; {why}"), Past::Nothing))
+            } else {
+                let is_other = self.unlike(left.before.as_ref(), found.as_ref())?.is_some();
+                let shared = || shared(&left.path).filter(|_| is_other);
+                let why = self
+                    .in_the_way(left, found.as_ref(), &when)?
+                    .or_else(shared);
+                // What is not there, then or now, is no text that merges.
+                let past = if left.after.is_none() || found.is_none() {
+                    Past::Force
+                } else {
+                    Past::Merge
+                };
+                why.map(|why| InTheWay::new(why, past))
+            };
+            in_the_way.extend(it.map(|it| (left.path.clone().into(), it)));
         }
-        Ok(between)
+        Ok(in_the_way)
     }
 
     /// Takes the names out that a newer step tells of, and follows those that it moved.
     fn told_by_newer(
         &self,
-        newer: &Work<'_>,
+        (newer, stays): (&Work<'_>, &dyn Fn(&TargetPath) -> bool),
         open: &mut HashMap<TargetPath, Open>,
         by_then: &mut Vec<ByThen>,
     ) -> Result<(), EngineError> {
-        let moves = self.moves(newer)?;
+        let mut moves = self.moves(newer)?;
+        moves.retain(|(from, to)| !stays(from) && !stays(to));
         // What is moved stays what it is, unless the step changed it, too.
         let is_new = |path: &TargetPath| moves.iter().any(|(_, to)| to == path);
         let (mut carried, mut rest) = (HashMap::new(), HashMap::new());
@@ -136,6 +172,10 @@ impl Engine {
         let mut dressed = HashSet::new();
         for change in self.sides_and_below(newer)? {
             let (name, before) = (&change.path, &change.before);
+            if stays(name) {
+                dressed.insert(name.clone());
+                continue;
+            }
             if before.as_ref().is_some_and(Was::is_dress) {
                 dressed.insert(name.clone());
                 let dressed = [carried.get_mut(name), rest.get_mut(name)];
@@ -187,7 +227,7 @@ impl Engine {
     ) -> Result<Option<&'static str>, EngineError> {
         let (left, found) = match (left, found) {
             (None, None) => return Ok(None),
-            (Some(_), None) => return Ok(Some("somebody else removed it")),
+            (Some(_), None) => return Ok(Some(REMOVED)),
             (None, Some(_)) => return Ok(Some("somebody else made it")),
             (Some(left), Some(found)) => (left, found),
         };
@@ -233,6 +273,15 @@ impl Engine {
         let sides = self.sides_of(&work.effect)?;
         Ok(sides.into_iter().filter(is_meant).collect())
     }
+}
+
+/// Lists the names that a step left, and the directories that they need.
+fn all_open(left: &HashMap<TargetPath, FileChange>, is_redo: bool) -> HashMap<TargetPath, Open> {
+    let homes = homes(left, is_redo).into_iter();
+    let homes = homes.map(|home| FileChange::new(home, None, None));
+    let open = left.values().cloned().chain(homes);
+    open.map(|left| (left.path.clone(), Open::new(left)))
+        .collect()
 }
 
 /// Tells whether what has a name has no other.

@@ -9,8 +9,9 @@ use backout_files::FileChange;
 use backout_files::said::names_shown;
 use backout_model::{Key, Target, TargetPath};
 
+use super::after_newer::{is_stuck, said_of_home};
 use super::work::Work;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, PlannedStep};
 
 /// Old names with new ones, in the order in which they were given.
 pub(super) type Moves = Vec<(TargetPath, TargetPath)>;
@@ -60,7 +61,7 @@ impl Engine {
         &self,
         made: &Made<'_>,
         now: &HashMap<TargetPath, TargetPath>,
-        newer: &[Work<'_>],
+        newer: (&[Work<'_>], &[PlannedStep]),
     ) -> Result<HashMap<Key, String>, EngineError> {
         let mut inside: HashMap<TargetPath, Vec<OsString>> = HashMap::new();
         for path in self.there_by_then(made, now, newer)? {
@@ -84,7 +85,7 @@ impl Engine {
         &self,
         made: &Made<'_>,
         now: &HashMap<TargetPath, TargetPath>,
-        newer: &[Work<'_>],
+        (newer, steps): (&[Work<'_>], &[PlannedStep]),
     ) -> Result<BTreeSet<TargetPath>, EngineError> {
         let mut there = BTreeSet::new();
         for (path, name) in now {
@@ -97,6 +98,9 @@ impl Engine {
         }
         for work in newer {
             for change in self.sides(work)? {
+                if is_stuck(steps, work, &change.path) {
+                    continue;
+                }
                 if change.before.is_some() {
                     there.insert(change.path);
                 } else {
@@ -175,9 +179,10 @@ pub(super) fn displaced(changes: &[FileChange]) -> HashSet<TargetPath> {
     displaced
 }
 
-/// Lists the directories that a step needs for what comes back, and does not bring back itself.
-pub(super) fn homes(left: &HashMap<TargetPath, FileChange>) -> HashSet<TargetPath> {
-    let comes_back = left.values().filter(|it| it.before.is_some());
+/// Lists the directories that a step needs for what comes back, and does not bring back itself. Of a redo, those of what goes
+/// again, too: its own undo needs them.
+pub(super) fn homes(left: &HashMap<TargetPath, FileChange>, is_redo: bool) -> HashSet<TargetPath> {
+    let comes_back = left.values().filter(|it| is_redo || it.before.is_some());
     let homes = comes_back.filter_map(|it| it.path.parent());
     homes.filter(|home| !left.contains_key(home)).collect()
 }
@@ -190,8 +195,7 @@ pub(super) fn without_home(
     let comes_back = left.values().filter(|it| it.before.is_some());
     let homeless = comes_back.filter_map(|it| {
         let home = it.path.parent().filter(|home| gone.contains(home))?;
-        let why = format!("its directory `{home}` is gone");
-        Some((it.path.clone().into(), why))
+        Some((it.path.clone().into(), said_of_home(&home)))
     });
     homeless.collect()
 }

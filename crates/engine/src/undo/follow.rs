@@ -202,24 +202,10 @@ impl Engine {
         };
         let first = self.store.outcomes_of(about, work.operation.id)?;
         mark_never_taken(&first, outcomes);
-        let is_clean = |key: &Key| {
-            let then = first.iter().find(|it| it.target.key() == key);
-            then.is_none_or(|then| was_as_left(&then.kind))
-        };
-        let holder = self.store.undone_with(work.operation.id)?.unwrap_or(about);
-        let effect = self.store.effect(holder)?;
-        let how = How {
-            only: Some(&found),
-            is_partial: true,
-            ..How::default()
-        };
-        let driver = self.driver_of(&effect)?;
-        let again = driver.prepare_undo(self.next_id(), &effect, how)?;
-        let then: HashMap<&Target, &OutcomeKind> = again
-            .outcomes
-            .iter()
-            .map(|it| (&it.target, &it.kind))
-            .collect();
+        let is_clean = |key: &Key| is_clean(&first, key);
+        let again = self.taken_again(work, &found)?;
+        let then: HashMap<&Target, &OutcomeKind> =
+            again.iter().map(|it| (&it.target, &it.kind)).collect();
         let undone = self.undone_bases(about)?;
         for outcome in outcomes.iter_mut().filter(|outcome| is_found(outcome)) {
             let base = undone
@@ -238,6 +224,45 @@ impl Engine {
             outcome.kind = OutcomeKind::Left { why };
         }
         Ok(())
+    }
+
+    /// Gives the effect that an undo took back: the undo of a redo would be by it.
+    pub(super) fn effect_before(&self, work: &Work<'_>) -> Result<Option<Effect>, EngineError> {
+        let undo = work.operation;
+        let Some(about) = undo.undoes else {
+            return Ok(None);
+        };
+        let holder = self.store.undone_with(undo.id)?.unwrap_or(about);
+        Ok(Some(self.store.effect(holder)?))
+    }
+
+    /// Says what would come of taking again what an undo took, as the names stand now.
+    fn taken_again(
+        &self,
+        work: &Work<'_>,
+        keys: &BTreeSet<Key>,
+    ) -> Result<Vec<TargetOutcome>, EngineError> {
+        let Some(effect) = self.effect_before(work)? else {
+            return Ok(Vec::new());
+        };
+        let how = How {
+            only: Some(keys),
+            is_partial: true,
+            ..How::default()
+        };
+        let driver = self.driver_of(&effect)?;
+        let again = driver.prepare_undo(self.next_id(), &effect, how)?;
+        Ok(again.outcomes)
+    }
+
+    /// Tells whether an undo found a target as the operation had left it.
+    pub(super) fn was_clean(&self, work: &Work<'_>, key: &Key) -> Result<bool, EngineError> {
+        let undo = work.operation;
+        let first = match undo.undoes {
+            Some(about) => self.store.outcomes_of(about, undo.id)?,
+            None => Vec::new(),
+        };
+        Ok(is_clean(&first, key))
     }
 
     /// Lists the targets that an operation was built on and that are not in effect any more.
@@ -274,6 +299,11 @@ fn mark_never_taken(first: &[TargetOutcome], outcomes: &mut [TargetOutcome]) {
             outcome.kind = OutcomeKind::Left { why };
         }
     }
+}
+
+fn is_clean(first: &[TargetOutcome], key: &Key) -> bool {
+    let then = first.iter().find(|it| it.target.key() == key);
+    then.is_none_or(|then| was_as_left(&then.kind))
 }
 
 /// Tells whether an undo found a target as the operation had left it. What became of it afterwards is another matter.

@@ -10,7 +10,7 @@ use backout_model::{
 use backout_storage::{Filter, OperationRef};
 
 use super::carriers::Carriers;
-use super::newest::Parts;
+use super::newest::NewestAct;
 use super::preview::Planned;
 use super::work::Told;
 use crate::calls::is_to_go;
@@ -31,6 +31,8 @@ pub(super) struct Aim {
     pub(super) redos: BTreeMap<OperationId, Vec<Operation>>,
     /// The part of an operation that is meant, where it is not all of it.
     pub(super) parts: BTreeMap<OperationId, BTreeSet<Key>>,
+    /// The name that means the same, where the names of the operations would mean more.
+    pub(super) named: Vec<OperationId>,
 }
 
 impl Engine {
@@ -49,15 +51,6 @@ impl Engine {
         newest: Option<&Aim>,
         options: &UndoOptions,
     ) -> Result<Planned, EngineError> {
-        let named = match what {
-            UndoWhat::Operations(references) => self.resolved(references)?,
-            UndoWhat::Newest { .. }
-            | UndoWhat::Paths { .. }
-            | UndoWhat::Task(_)
-            | UndoWhat::Prompt(_)
-            | UndoWhat::ToCheckpoint(_)
-            | UndoWhat::ToPlace { .. } => Vec::new(),
-        };
         let found;
         let aim = if let Some(newest) = newest {
             newest
@@ -69,6 +62,15 @@ impl Engine {
                 aim => aim?,
             };
             &found
+        };
+        let named = match what {
+            UndoWhat::Operations(references) => self.resolved(references)?,
+            UndoWhat::Newest { .. }
+            | UndoWhat::Paths { .. }
+            | UndoWhat::Task(_)
+            | UndoWhat::Prompt(_)
+            | UndoWhat::ToCheckpoint(_)
+            | UndoWhat::ToPlace { .. } => aim.named.clone(),
         };
         let planned = self.plan_aim(aim, options);
         if let Err(EngineError::Plan(PlanError::Nothing)) = planned
@@ -245,15 +247,7 @@ impl Engine {
         let dependencies = options.with_dependencies;
         match what {
             UndoWhat::Newest { below } => {
-                let (mut newest, parts) = self.newest_act(below.as_ref())?;
-                // Where targets are chosen, whoever has them is meant, not the command that it is a part of.
-                if let [only] = newest.as_mut_slice()
-                    && options.selection.is_everything()
-                    && parts.is_empty()
-                {
-                    *only = self.command_of(*only)?;
-                }
-                self.aim_at_parts(newest, parts, dependencies)
+                self.aim_at_newest(self.newest_act(below.as_ref())?, options)
             }
             UndoWhat::Operations(references) => {
                 let mut ids = Vec::with_capacity(references.len());
@@ -284,6 +278,7 @@ impl Engine {
                     keys: Vec::new(),
                     redos: BTreeMap::new(),
                     parts: BTreeMap::new(),
+                    named: Vec::new(),
                 })
             }
             UndoWhat::Prompt(prompt) => {
@@ -304,6 +299,25 @@ impl Engine {
                 agent,
                 known,
             } => self.aim_at_place(*lsn, task.clone(), agent.clone(), known),
+        }
+    }
+
+    fn aim_at_newest(&self, newest: NewestAct, options: &UndoOptions) -> Result<Aim, EngineError> {
+        let dependencies = options.with_dependencies;
+        match newest {
+            NewestAct::Whole(mut newest) => {
+                // Where targets are chosen, whoever has them is meant, not the command that it is a part of.
+                if let [only] = newest.as_mut_slice()
+                    && options.selection.is_everything()
+                {
+                    *only = self.command_of(*only)?;
+                }
+                self.aim_at(newest, dependencies)
+            }
+            NewestAct::Redo { act, members } => Ok(Aim {
+                named: vec![act],
+                ..self.aim_at(self.chosen(members, options)?, dependencies)?
+            }),
         }
     }
 
@@ -356,31 +370,8 @@ impl Engine {
             keys: if parts.is_empty() { Vec::new() } else { keys },
             redos,
             parts,
+            named: Vec::new(),
         })
-    }
-
-    /// The same, with only a part of some of them.
-    fn aim_at_parts(
-        &self,
-        ids: Vec<OperationId>,
-        parts: Parts,
-        dependencies: bool,
-    ) -> Result<Aim, EngineError> {
-        let mut aim = self.aim_at(ids, dependencies)?;
-        if parts.is_empty() {
-            return Ok(aim);
-        }
-        for id in &aim.roots {
-            if let Some(part) = parts.get(id) {
-                aim.keys.extend(part.iter().cloned());
-            } else {
-                let root = self.store.operation(*id)?;
-                let all = root.iter().flat_map(Operation::in_effect);
-                aim.keys.extend(all.map(|it| it.target.key().clone()));
-            }
-        }
-        aim.parts.extend(parts);
-        Ok(aim)
     }
 
     /// An undo or a redo that died and was put back is not brought back half done: it is done again.

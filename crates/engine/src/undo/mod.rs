@@ -9,6 +9,7 @@
 //! - What is reported is what was found afterwards.
 
 mod above;
+mod after_newer;
 mod already;
 mod between;
 mod by_then;

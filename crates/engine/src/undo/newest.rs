@@ -9,19 +9,26 @@ use backout_storage::Filter;
 
 use crate::{Engine, EngineError};
 
-/// What is meant of operations of which not all is.
-pub(super) type Parts = BTreeMap<OperationId, BTreeSet<Key>>;
+/// What is there of operations by the doing of a redo.
+type Parts = BTreeMap<OperationId, BTreeSet<Key>>;
+
+/// What was done last.
+pub(super) enum NewestAct {
+    /// All that is in effect of these operations.
+    Whole(Vec<OperationId>),
+    /// A redo that brought back a part: the names of the operations would mean more.
+    Redo {
+        act: OperationId,
+        members: Vec<OperationId>,
+    },
+}
 
 /// How many operations are looked at first when the newest is looked for.
 const PAGE: usize = 32;
 
 impl Engine {
-    /// Finds what was done last by the agent that asks: an operation, or all that one redo brought back. Gives the parts, too,
-    /// of what that redo brought back only in part.
-    pub(super) fn newest_act(
-        &self,
-        below: Option<&TargetPath>,
-    ) -> Result<(Vec<OperationId>, Parts), EngineError> {
+    /// Finds what was done last by the agent that asks: an operation, or all that one redo brought back.
+    pub(super) fn newest_act(&self, below: Option<&TargetPath>) -> Result<NewestAct, EngineError> {
         let filter = Filter {
             agent: self.context.agent.clone(),
             task: self.context.task.clone(),
@@ -37,7 +44,7 @@ impl Engine {
         };
         let Some(newest) = self.newest_seen_from(&filter, |operation| Ok(is_act(operation)))?
         else {
-            return Ok((self.nothing_below(below, &filter)?, Parts::new()));
+            return self.nothing_below(below, &filter);
         };
         if !newest.retained {
             let is_kept = |operation: &Operation| Ok(is_act(operation) && operation.retained);
@@ -50,11 +57,12 @@ impl Engine {
             }
         }
         if newest.verb != Verb::Redo {
-            return Ok((vec![newest.id], Parts::new()));
+            return Ok(NewestAct::Whole(vec![newest.id]));
         }
         // It may have had to take back what was written since.
         let (mut all, mut parts) = (Vec::new(), Parts::new());
-        for id in self.members(&newest)? {
+        let members = self.members(&newest)?;
+        for id in members.iter().copied() {
             let member = self.store.operation(id)?;
             let Some(redo) = member.filter(|it| it.verb == Verb::Redo) else {
                 all.push(id);
@@ -77,7 +85,13 @@ impl Engine {
             }
         }
         parts.retain(|subject, _| !whole.contains(subject));
-        Ok((all, parts))
+        if parts.is_empty() {
+            return Ok(NewestAct::Whole(all));
+        }
+        Ok(NewestAct::Redo {
+            act: newest.group.unwrap_or(newest.id),
+            members,
+        })
     }
 
     /// Names the command inside of which an operation was done, if that is over: that is what somebody did last.

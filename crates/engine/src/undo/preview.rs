@@ -9,6 +9,7 @@ use backout_model::{
     UndoStep,
 };
 
+use super::after_newer::after_newer;
 use super::futile::{futile_steps, has_work_without, leave_out};
 use super::named::{name_whole_writers, names_of};
 use super::walled::{is_walled_off, made_way};
@@ -31,12 +32,6 @@ pub(super) struct Planned {
 
 /// Makes the plan of what was asked for, with these options.
 pub(super) type Planner<'p> = &'p dyn Fn(&UndoOptions) -> Result<Planned, EngineError>;
-
-/// Says why what others wrote as well does not merge, as the undo says it.
-const NOT_ALONE: &str = "what the command alone made of it is not known";
-
-/// Says why what is no file does not merge, as the undo says it.
-const NO_TEXT: &str = "what is there now is not a text that could be merged";
 
 /// What preparing a step foresees of each target, or what stopped it.
 type Tried = Result<Vec<TargetOutcome>, String>;
@@ -64,6 +59,8 @@ impl Engine {
                 has_rest,
                 ..self.view(&planned, options)?
             };
+        } else if view.has_rest && !view.is_executable && view.steps.len() > 1 {
+            view.has_rest = self.has_rest(&planned, &futile, options)?;
         }
         if !view.is_executable && options.on_conflict == OnConflict::Refuse {
             let merging = UndoOptions {
@@ -138,7 +135,7 @@ impl Engine {
     }
 
     /// Looks at every target that the plan would touch.
-    fn view<'h>(
+    pub(super) fn view<'h>(
         &self,
         planned: &'h Planned,
         options: &UndoOptions,
@@ -244,7 +241,7 @@ impl Engine {
         let mut between = if later.is_empty() {
             HashMap::new()
         } else {
-            self.between(work, newer, &examined)?
+            self.between(work, (newer, steps), &examined, options.partial)?
         };
         // A newer step may open the directory.
         let is_barred = |found: &Examined| {
@@ -328,7 +325,10 @@ impl Engine {
         let (held, free): (Vec<_>, Vec<_>) = examined.iter().partition(is_stuck);
         let held: HashSet<_> = held.iter().map(|it| it.target.key()).collect();
         let is_part = options.partial && free.iter().any(|it| held.contains(it.target.key()));
-        let is_asked = on_conflict != OnConflict::Refuse || is_part;
+        // Nor does a directory go that something stays in.
+        let homes: HashSet<_> = held.iter().flat_map(|key| key.ancestors()).collect();
+        let is_home = |it: &&Examined| it.goes && homes.contains(it.target.key());
+        let is_asked = on_conflict != OnConflict::Refuse || is_part || free.iter().any(is_home);
         if !is_tried && (!is_asked || !examined.iter().any(is_other)) {
             return Ok(None);
         }
@@ -450,25 +450,6 @@ fn stays_there(newer: &[Work<'_>], found: &Examined) -> bool {
     let mut taken = newer.iter().flat_map(|newer| &newer.step.targets);
     let is_there = !found.goes && matches!(found.state, State::Other { .. });
     is_there && !taken.any(is_taken)
-}
-
-/// Says what is foreseen of a target that newer steps change first, and what they leave in the way.
-fn after_newer(why: Option<String>, on_conflict: OnConflict, found: &Examined) -> TargetState {
-    match (why, on_conflict) {
-        (Some(why), OnConflict::Refuse) => TargetState::Conflict { why },
-        (Some(why), OnConflict::Force) => TargetState::Overwritten { why },
-        (Some(why), OnConflict::Merge) if found.shared.is_some() => TargetState::Conflict {
-            why: format!("{why}; {NOT_ALONE}"),
-        },
-        // What is no text does not merge.
-        (Some(why), OnConflict::Merge) if found.goes && found.target.reach() == Reach::Tree => {
-            TargetState::Conflict {
-                why: format!("{why}; {NO_TEXT}"),
-            }
-        }
-        // Whether it merges is seen when its turn comes.
-        (Some(_), OnConflict::Merge) | (None, _) => TargetState::AfterNewerStep,
-    }
 }
 
 /// Says what a look at a target foresees.

@@ -18,7 +18,8 @@ impl Engine {
         let (undos, named) = match what {
             RedoWhat::Newest { below } => {
                 let undos = self.newest_undo(below.as_ref())?;
-                (self.chosen(undos, options)?, Vec::new())
+                let named = self.name_of_mixed(&undos)?;
+                (self.chosen(undos, options)?, named)
             }
             RedoWhat::Operations(references) => {
                 let named = self.resolved(references)?;
@@ -43,14 +44,29 @@ impl Engine {
         // An undo that had to bring something again first is a redo in that step.
         let is_undo = operation.verb.is_redoable()
             || operation.verb == Verb::Redo && !operation.is_as_asked();
-        if is_undo && operation.status.is_in_effect() {
-            return self.whole_act(id);
+        if is_undo {
+            // What is left of an act goes by the name of its first.
+            let act = self.whole_act(id)?;
+            if operation.status.is_in_effect() || act != [id] {
+                return Ok(act);
+            }
         }
         // What was left as it is stays undone by an undo that is itself taken back.
         let mut undos = Vec::new();
         for id in operation.undos() {
             let undo = self.store.operation(id)?;
-            undos.extend(undo.filter(|it| it.status.is_in_effect()).map(|it| it.id));
+            let Some(undo) = undo.filter(|it| it.status.is_in_effect()) else {
+                continue;
+            };
+            // What was brought back before is not undone again by who brings it back.
+            if is_undo && undo.verb != Verb::Recover {
+                return Err(EngineError::TakenBackBefore {
+                    id: operation.id,
+                    again: None,
+                    by: Some(undo.group.unwrap_or(undo.id)),
+                });
+            }
+            undos.push(undo.id);
         }
         if undos.is_empty() && operation.verb == Verb::Run {
             undos = self.undos_within(id)?;
@@ -73,7 +89,22 @@ impl Engine {
             again = undo.filter(|it| it.status.is_in_effect()).or(again);
         }
         let again = again.map(|undo| undo.id);
-        Ok(EngineError::TakenBackBefore { id, again })
+        Ok(EngineError::TakenBackBefore {
+            id,
+            again,
+            by: None,
+        })
+    }
+
+    /// Names an act of which one part was undone and another redone: by their own names they go different ways.
+    fn name_of_mixed(&self, members: &[OperationId]) -> Result<Vec<OperationId>, EngineError> {
+        for id in members {
+            let member = self.store.operation(*id)?;
+            if let Some(redo) = member.filter(|it| it.verb == Verb::Redo) {
+                return Ok(vec![redo.group.unwrap_or(redo.id)]);
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// Finds the undos of what lies within a command that has nothing of its own to bring back.

@@ -86,6 +86,7 @@ impl Engine {
             redos: BTreeMap::new(),
             roots,
             parts,
+            named: Vec::new(),
         })
     }
 

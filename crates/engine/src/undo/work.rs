@@ -276,8 +276,20 @@ impl Engine {
         let brought: HashSet<&Key> = brought.map(|standing| standing.target.key()).collect();
         let still = redo.iter().flat_map(Operation::in_effect);
         let still: HashSet<&Target> = still.map(|standing| &standing.target).collect();
+        // So does what an older redo holds.
+        let place =
+            |id: OperationId| Ok::<_, EngineError>(self.store.operation(id)?.map(|it| it.lsn));
+        let at = redo.as_ref().map(|redo| redo.lsn);
+        let mut newer = HashSet::new();
+        for holder in operation.targets.iter().filter_map(|it| it.held_by) {
+            if holder != with && place(holder)? > at {
+                newer.insert(holder);
+            }
+        }
         let is_along = |it: &Standing| {
-            it.held_by.is_none() && meant.contains(&it.target) && still.contains(&it.target)
+            it.held_by.is_none_or(|holder| !newer.contains(&holder))
+                && meant.contains(&it.target)
+                && still.contains(&it.target)
         };
         let is_held =
             |it: &Standing| it.is_in_effect() && (it.held_by == Some(with) || is_along(it));

@@ -154,3 +154,92 @@ fn edits_that_do_not_merge_because_of_what_somebody_wrote_between_them_are_fores
     assert_eq!(world.read("f"), text.replace('8', "acht"));
     world.check_store();
 }
+
+#[test]
+fn a_redo_that_would_find_done_what_nobody_could_take_back_takes_nothing_back_for_it() {
+    for removed in ["d", "d/s"] {
+        let world = World::new();
+        world.file("d/s/f", "1");
+        world.ok(&["rm", "-r", "d/s"]);
+        world.ok(&["undo"]);
+        let undo = newest(&world, "undo");
+        fs::remove_dir_all(world.path(removed)).unwrap();
+        world.ok(&["write", "-p", "d/s/x", "--text", "later"]);
+        let why = "somebody else removed it before ";
+        is_foreseen(&world, &["redo", &undo], why);
+        is_foreseen(&world, &["redo", &undo, "--force"], why);
+        for dry in [&["-n"][..], &[]] {
+            let output = world.run(&[&["redo", &undo, "--partial"], dry].concat());
+            assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+            assert_eq!(world.read("d/s/x"), "later");
+        }
+        world.ok(&["undo"]);
+        assert!(!world.path("d/s/x").exists());
+        world.check_store();
+    }
+}
+
+#[test]
+fn a_file_that_somebody_removed_between_two_writes_is_foreseen_not_to_merge() {
+    let world = World::new();
+    world.file("a", "0");
+    world.ok(&["write", "a", "--text", "1"]);
+    let first = newest(&world, "write");
+    fs::remove_file(world.path("a")).unwrap();
+    world.ok(&["write", "a", "--text", "2"]);
+    is_foreseen(
+        &world,
+        &["undo", &first, "--merge"],
+        "somebody else removed it before ",
+    );
+    let plan = world.run(&["undo", &first, "--merge", "--partial", "-n"]);
+    assert_eq!(plan.status.code(), Some(1), "{}", said(&plan));
+    world.fails(1, &["undo", &first, "--merge", "--partial"]);
+    assert!(!world.path("a").exists());
+    world.check_store();
+}
+
+#[test]
+fn a_directory_in_which_something_has_to_stay_is_foreseen_to_stay() {
+    let why = "the directory is not empty: x";
+    for is_one in [true, false] {
+        let world = World::new();
+        let made = if is_one {
+            ran(&world, "mkdir d; echo x > d/x")
+        } else {
+            world.ok(&["mkdir", "d"]);
+            world.ok(&["write", "d/x", "--text", "x"]);
+            newest(&world, "mkdir")
+        };
+        world.file("d/x", "somebody's");
+        is_foreseen(&world, &["undo", &made], why);
+        is_foreseen(&world, &["undo", &made, "--partial"], why);
+        let told = said(&world.run(&["undo", &made, "-n"]));
+        assert!(!told.contains("--partial"), "{told}");
+    }
+    // What else there is to do can be done.
+    let world = World::new();
+    let made = ran(&world, "mkdir d; echo x > d/x; echo y > y");
+    world.file("d/x", "somebody's");
+    let told = said(&world.run(&["undo", &made, "-n"]));
+    assert!(told.contains(why) && told.contains("--partial"), "{told}");
+    world.fails(1, &["undo", &made, "--partial"]);
+    assert_eq!(world.read("d/x"), "somebody's");
+    assert!(!world.path("y").exists());
+    world.check_store();
+}
+
+#[test]
+fn nothing_is_left_to_do_below_an_edit_that_stays() {
+    let world = World::new();
+    world.file("f", "0");
+    world.ok(&["write", "f", "--text", "1"]);
+    let first = newest(&world, "write");
+    world.ok(&["write", "f", "--text", "2"]);
+    world.file("f", "somebody's");
+    let told = said(&world.run(&["undo", &first, "-n"]));
+    assert!(!told.contains("--partial"), "{told}");
+    let told = world.fails(1, &["undo", &first]);
+    assert!(!told.contains("--partial"), "{told}");
+    is_foreseen(&world, &["undo", &first, "--partial"], "changed");
+}

@@ -23,6 +23,7 @@ mod own_state;
 mod parts;
 mod promised;
 pub(crate) mod recovery;
+mod redone;
 mod returning;
 mod returning_parts;
 mod saved;

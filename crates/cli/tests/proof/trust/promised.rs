@@ -7,7 +7,7 @@ use crate::world::{World, said};
 
 /// Finds the command that stands behind some words, as a shell reads it, without the name of the program.
 #[track_caller]
-fn named(told: &str, words: &str) -> Vec<String> {
+pub(super) fn named(told: &str, words: &str) -> Vec<String> {
     let line = told.lines().find(|line| line.contains(words));
     let line = line.unwrap_or_else(|| panic!("{words}: {told}"));
     let command = line.split('`').find_map(|it| it.strip_prefix("backout "));
@@ -17,7 +17,7 @@ fn named(told: &str, words: &str) -> Vec<String> {
 
 /// Does what is advised, and sees that it works.
 #[track_caller]
-fn obey(world: &World, agent: &[&str], told: &str, words: &str) -> String {
+pub(super) fn obey(world: &World, agent: &[&str], told: &str, words: &str) -> String {
     let command = named(told, words);
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     said_ok(world, &[agent, &command].concat())
