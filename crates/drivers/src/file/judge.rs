@@ -277,13 +277,11 @@ fn judge(
             after,
         } => {
             let current = Current::at(path)?;
-            match by_number(&current, (before, after), rewritten) {
-                Some(state) => Ok(state),
-                None => {
-                    let state = state(&current, before, after, left)?;
-                    Ok(unless_strange(state, &current, (before, after), made))
-                }
+            if let Some(state) = by_number(&current, (before, after), rewritten) {
+                return Ok(state);
             }
+            let state = state(&current, before, after, left)?;
+            Ok(unless_strange(state, &current, (before, after), made))
         }
         Change::Move {
             from,

@@ -26,9 +26,9 @@ fn world() -> World {
 }
 
 /// Makes sure that nobody takes what is there for ours, and that nothing happens to it.
-fn is_a_conflict(world: &World, word: &str, why: &str) {
+fn is_a_conflict(world: &World, command: &str, why: &str) {
     let before = world.tree();
-    for arguments in [&[word][..], &[word, "-n"]] {
+    for arguments in [&[command][..], &[command, "-n"]] {
         let output = world.run(arguments);
         let told = said(&output);
         assert_eq!(output.status.code(), Some(1), "{told}");
