@@ -15,7 +15,13 @@ use super::work::Work;
 use crate::{Engine, EngineError, PlannedStep, TakeBack};
 
 /// What is said of a name that is not there any more.
-const REMOVED: &str = "somebody else removed it";
+pub(super) const REMOVED: &str = "somebody else removed it";
+
+/// What is said of a name that was not there.
+pub(super) const MADE: &str = "somebody else made it";
+
+/// What is said of a name that is something else.
+pub(super) const CHANGED: &str = "somebody else changed it";
 
 /// A name of which it is not known yet what it will be.
 struct Open {
@@ -60,8 +66,10 @@ impl Engine {
         let mut between = HashMap::new();
         let driver = self.driver_of(&work.effect)?;
         // What is told in parts stands for itself, whatever happened to the rest of the file.
-        let whole = driver.values(&work.effect)?.is_none();
-        let Some(effect) = driver.as_files(&work.effect)?.filter(|_| whole) else {
+        if let Some(left) = driver.values(&work.effect)? {
+            return self.between_values(work, left, (newer, steps), is_partial);
+        }
+        let Some(effect) = driver.as_files(&work.effect)? else {
             return Ok(between);
         };
         let changes = self.files.changes(&effect)?;
@@ -228,7 +236,7 @@ impl Engine {
         let (left, found) = match (left, found) {
             (None, None) => return Ok(None),
             (Some(_), None) => return Ok(Some(REMOVED)),
-            (None, Some(_)) => return Ok(Some("somebody else made it")),
+            (None, Some(_)) => return Ok(Some(MADE)),
             (Some(left), Some(found)) => (left, found),
         };
         // By its other name a file may have been written without that being told of this one, and what it is is told there, too.
@@ -245,7 +253,7 @@ impl Engine {
                 // What is known as the inode that it was is told by its time.
                 _ => is_known_as_inode(left) && written_at(left) != written_at(found),
             };
-        Ok(is_other.then_some("somebody else changed it"))
+        Ok(is_other.then_some(CHANGED))
     }
 
     /// Gives what a step does to each of the names that are meant.

@@ -12,6 +12,7 @@ mod above;
 mod after_newer;
 mod already;
 mod between;
+mod between_values;
 mod by_then;
 mod carriers;
 mod excused;

@@ -128,6 +128,11 @@ pub trait Driver: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Tells whether `values` says of each value what it became, also if it is something else by now.
+    fn tells_all_values(&self) -> bool {
+        true
+    }
+
     /// Tells whether only a try shows what an undo would meet, such as a constraint that others' rows bring in: then a plan prepares
     /// one, and lets go of it.
     fn foresees_by_trying(&self) -> bool {

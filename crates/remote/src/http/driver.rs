@@ -361,6 +361,10 @@ impl Driver for HttpDriver {
         Ok(Outline::of(vec![target]).seen_by(who).compensating())
     }
 
+    fn tells_all_values(&self) -> bool {
+        false
+    }
+
     fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
         let told = match effect.recipe.read(VERSION)? {
             HttpRecipe::Call(call) => {

@@ -468,6 +468,10 @@ impl Driver for RedisDriver {
         Ok(Outline::of(Keys::read(&effect.recipe)?.targets()?))
     }
 
+    fn tells_all_values(&self) -> bool {
+        false
+    }
+
     fn values(&self, effect: &Effect) -> Result<Option<Vec<ValueChange>>, DriverError> {
         let keys = Keys::read(&effect.recipe)?;
         let after = told_by(effect, &keys);

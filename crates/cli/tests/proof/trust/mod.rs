@@ -11,6 +11,7 @@ mod depot;
 mod dressed;
 mod forcing;
 mod foreseen;
+mod foreseen_values;
 mod inside;
 mod inverse;
 mod kept;
