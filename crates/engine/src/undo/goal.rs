@@ -10,7 +10,6 @@ use backout_model::{
 use backout_storage::{Filter, OperationRef};
 
 use super::carriers::Carriers;
-use super::newest::NewestAct;
 use super::preview::Planned;
 use super::work::Told;
 use crate::calls::is_to_go;
@@ -299,25 +298,6 @@ impl Engine {
                 agent,
                 known,
             } => self.aim_at_place(*lsn, task.clone(), agent.clone(), known),
-        }
-    }
-
-    fn aim_at_newest(&self, newest: NewestAct, options: &UndoOptions) -> Result<Aim, EngineError> {
-        let dependencies = options.with_dependencies;
-        match newest {
-            NewestAct::Whole(mut newest) => {
-                // Where targets are chosen, whoever has them is meant, not the command that it is a part of.
-                if let [only] = newest.as_mut_slice()
-                    && options.selection.is_everything()
-                {
-                    *only = self.command_of(*only)?;
-                }
-                self.aim_at(newest, dependencies)
-            }
-            NewestAct::Redo { act, members } => Ok(Aim {
-                named: vec![act],
-                ..self.aim_at(self.chosen(members, options)?, dependencies)?
-            }),
         }
     }
 

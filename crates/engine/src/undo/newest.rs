@@ -7,9 +7,10 @@ use backout_model::{
 };
 use backout_storage::Filter;
 
-use crate::{Engine, EngineError};
+use super::goal::Aim;
+use crate::{Engine, EngineError, UndoOptions};
 
-/// What is there of operations by the doing of a redo.
+/// What is meant of operations of which not all is.
 type Parts = BTreeMap<OperationId, BTreeSet<Key>>;
 
 /// What was done last.
@@ -19,7 +20,8 @@ pub(super) enum NewestAct {
     /// A redo that brought back a part: the names of the operations would mean more.
     Redo {
         act: OperationId,
-        members: Vec<OperationId>,
+        all: Vec<OperationId>,
+        parts: Parts,
     },
 }
 
@@ -61,8 +63,7 @@ impl Engine {
         }
         // It may have had to take back what was written since.
         let (mut all, mut parts) = (Vec::new(), Parts::new());
-        let members = self.members(&newest)?;
-        for id in members.iter().copied() {
+        for id in self.members(&newest)? {
             let member = self.store.operation(id)?;
             let Some(redo) = member.filter(|it| it.verb == Verb::Redo) else {
                 all.push(id);
@@ -90,8 +91,54 @@ impl Engine {
         }
         Ok(NewestAct::Redo {
             act: newest.group.unwrap_or(newest.id),
-            members,
+            all,
+            parts,
         })
+    }
+
+    /// Aims at what was done last.
+    pub(super) fn aim_at_newest(
+        &self,
+        newest: NewestAct,
+        options: &UndoOptions,
+    ) -> Result<Aim, EngineError> {
+        let dependencies = options.with_dependencies;
+        match newest {
+            NewestAct::Whole(mut newest) => {
+                // Where targets are chosen, whoever has them is meant, not the command that it is a part of.
+                if let [only] = newest.as_mut_slice()
+                    && options.selection.is_everything()
+                {
+                    *only = self.command_of(*only)?;
+                }
+                self.aim_at(newest, dependencies)
+            }
+            NewestAct::Redo { act, all, parts } => Ok(Aim {
+                named: vec![act],
+                ..self.aim_at_parts(all, parts, dependencies)?
+            }),
+        }
+    }
+
+    /// Aims at operations, and at a part only of some of them.
+    fn aim_at_parts(
+        &self,
+        ids: Vec<OperationId>,
+        parts: Parts,
+        dependencies: bool,
+    ) -> Result<Aim, EngineError> {
+        let mut aim = self.aim_at(ids, dependencies)?;
+        for id in &aim.roots {
+            if let Some(part) = parts.get(id) {
+                aim.keys.extend(part.iter().cloned());
+            } else {
+                let root = self.store.operation(*id)?;
+                let all = root.iter().flat_map(Operation::in_effect);
+                aim.keys.extend(all.map(|it| it.target.key().clone()));
+            }
+        }
+        aim.parts.extend(parts);
+        Ok(aim)
     }
 
     /// Names the command inside of which an operation was done, if that is over: that is what somebody did last.

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use backout_files::said::said_of_barred;
 use backout_model::ports::{Examined, Guarantee, OnConflict, State};
 use backout_model::{
-    History, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome, TaskId, UndoPlan,
-    UndoStep,
+    History, Key, Operation, OperationId, OutcomeKind, Reach, Target, TargetOutcome, TaskId,
+    UndoPlan, UndoStep,
 };
 
 use super::after_newer::after_newer;
@@ -222,7 +222,8 @@ impl Engine {
         let driver = self.driver_of(&work.effect)?;
         let examined = driver.examine(&work.effect, false)?;
         // What newer steps take away first may be what stands in the way.
-        let is_tried = newer.is_empty() && (driver.foresees_by_trying() || is_walled_off(work));
+        let is_tried = newer.is_empty()
+            && (driver.foresees_by_trying() || is_walled_off(work) || has_stuck_home(&examined));
         let tried = self.tried(work, &examined, options, is_tried)?;
         // What a newer step changes first cannot be judged yet.
         let is_later = |target: &Target| newer.iter().any(|newer| is_before(newer, work, target));
@@ -325,10 +326,7 @@ impl Engine {
         let (held, free): (Vec<_>, Vec<_>) = examined.iter().partition(is_stuck);
         let held: HashSet<_> = held.iter().map(|it| it.target.key()).collect();
         let is_part = options.partial && free.iter().any(|it| held.contains(it.target.key()));
-        // Nor does a directory go that something stays in.
-        let homes: HashSet<_> = held.iter().flat_map(|key| key.ancestors()).collect();
-        let is_home = |it: &&Examined| it.goes && homes.contains(it.target.key());
-        let is_asked = on_conflict != OnConflict::Refuse || is_part || free.iter().any(is_home);
+        let is_asked = on_conflict != OnConflict::Refuse || is_part;
         if !is_tried && (!is_asked || !examined.iter().any(is_other)) {
             return Ok(None);
         }
@@ -483,6 +481,15 @@ fn as_part(work: &Work<'_>, target: &Target, found: &Examined, state: TargetStat
     } else {
         state
     }
+}
+
+/// Tells whether a directory is to go in which something stays.
+fn has_stuck_home(examined: &[Examined]) -> bool {
+    let is_stuck = |it: &&Examined| matches!(it.state, State::Other { .. }) || it.lost.is_some();
+    let stuck = examined.iter().filter(is_stuck);
+    let homes: HashSet<Key> = stuck.flat_map(|it| it.target.key().ancestors()).collect();
+    let mut going = examined.iter().filter(|it| it.goes && !is_stuck(it));
+    going.any(|it| homes.contains(it.target.key()))
 }
 
 /// Says what preparing it foresees of a target.
