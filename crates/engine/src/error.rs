@@ -7,7 +7,7 @@ use backout_files::{BaseChanged, UnusablePath};
 use backout_model::ports::{DriverError, OnConflict, Stopped};
 use backout_model::{
     AgentId, CheckpointName, DriverName, Key, LeftAlone, OperationId, Owner, PlanError, Status,
-    Target, TargetOutcome, TargetPath, TaskId, Timestamp,
+    Target, TargetOutcome, TargetPath, TaskId, Timestamp, Verb,
 };
 use backout_storage::{RefError, StorageError};
 
@@ -181,6 +181,14 @@ pub enum EngineError {
         elsewhere: Option<(OperationId, String)>,
         /// A command that may have changed something there.
         at_work: Option<NotOver>,
+    },
+    /// What an undo or a redo would do is not known before something is settled that a dead process left.
+    #[error("operation {} is to be settled before the {verb}", id.short())]
+    NotSettledYet {
+        /// What was left.
+        id: OperationId,
+        /// What would be done.
+        verb: Verb,
     },
     /// What was done last cannot be undone any more, but something older can.
     #[error("the newest operation {id} can no longer be undone", id = id.short())]

@@ -61,6 +61,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         | EngineError::TakenBackBefore { .. }
         | EngineError::UndoneSince { .. }
         | EngineError::NoUndo { .. } => ErrorCode::Nothing,
+        EngineError::NotSettledYet { .. } => ErrorCode::Unfinished,
         EngineError::NewestExpired { .. } => ErrorCode::Expired,
         EngineError::PutBack { .. } => ErrorCode::PutBack,
         EngineError::Inseparable { .. } => ErrorCode::Inseparable,

@@ -1,7 +1,7 @@
 //! Reports of undos that cannot be planned, or not wholly carried out.
 
 use backout_model::{
-    Key, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath,
+    Key, LeftAlone, OperationId, OutcomeKind, PlanError, TargetOutcome, TargetPath, Verb,
 };
 
 use super::advice::{advice, undo, word_advice};
@@ -273,6 +273,15 @@ pub(super) fn nothing_on_old_name(
             "put the directory back in its place, then take it back with {}",
             [Call::undo(&[*id])],
         )
+}
+
+/// Says that there is no plan before something is settled.
+pub(super) fn not_settled_yet(id: OperationId, verb: Verb) -> Report {
+    let report = Report::refused(format!("what the {verb} would do is not known yet"));
+    let left = NotOver { id, is_dead: true };
+    still_at_work(report, Some(left)).because(format!(
+        "the {verb} settles that first, and only then chooses what to do"
+    ))
 }
 
 /// Says that a command may yet turn out to have changed something.

@@ -83,6 +83,68 @@ fn a_dry_run_does_not_take_a_dead_command_for_one_at_work() {
     assert_eq!(world.read("f"), "before\n");
 }
 
+/// Asks what an undo would do where something is to be settled first: there is no answer yet, and nothing is changed.
+fn is_not_foretold(world: &World, arguments: &[&str]) {
+    let before = world.tree();
+    let told = world.fails(1, arguments);
+    let verb = arguments[0];
+    let what = format!("what the {verb} would do is not known yet");
+    assert!(told.contains(&what), "{arguments:?}: {told}");
+    let first = format!("the {verb} settles that first, and only then chooses what to do");
+    assert!(told.contains(&first), "{told}");
+    assert!(told.contains("settle it with `backout recover`"), "{told}");
+    assert!(world.tree() == before);
+}
+
+#[test]
+fn a_dry_run_beside_a_dead_command_foretells_nothing_else() {
+    let world = World::new();
+    world.ok(&["write", "f", "--text", "older\n"]);
+    let write = newest(&world, "write");
+    dead_run(&world, &[], true);
+    for arguments in [
+        &["undo", "-n"][..],
+        &["undo", &write, "-n"],
+        &["undo", "f", "-n"],
+        &["redo", "-n"],
+    ] {
+        is_not_foretold(&world, arguments);
+    }
+    // When it is settled the dry run says what the undo does.
+    world.run(&["recover"]);
+    let run = newest(&world, "run");
+    let plan = world.json(&["undo", "-n"]);
+    assert!(plan["steps"].to_string().contains(&run), "{plan}");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), "before\n");
+}
+
+#[test]
+fn a_dry_run_beside_a_dead_undo_foretells_nothing_else() {
+    let world = World::new();
+    world.file("other", "0\n");
+    world.ok(&["write", "other", "--text", "1\n"]);
+    let other = newest(&world, "write");
+    for name in ["a", "b", "c"] {
+        world.file(name, "old\n");
+    }
+    let line = "for it in a b c; do echo new > $it; done";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    let run = newest(&world, "run");
+    cut_off(&world, "file.swapped#2", &["undo", &run]);
+    for arguments in [&["undo", "-n"][..], &["undo", &run, "-n"], &["redo", "-n"]] {
+        is_not_foretold(&world, arguments);
+    }
+    // What has nothing to do with it is foretold.
+    world.ok(&["undo", &other, "-n"]);
+    world.ok(&["recover"]);
+    world.ok(&["undo", "-n"]);
+    world.ok(&["undo"]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.read(name), "old\n");
+    }
+}
+
 #[test]
 fn the_work_of_a_dead_run_stays_until_somebody_decides() {
     for (decision, f) in [("--keep", "run\n"), ("--rollback", "before\n")] {
