@@ -470,6 +470,7 @@ impl Engine {
             ended: Vec::new(),
             again: None,
             along: Vec::new(),
+            built_on: Vec::new(),
         })
     }
 
