@@ -233,7 +233,7 @@ const fn trial(error: &TrialError) -> ErrorCode {
         TrialError::Lost { .. } => ErrorCode::TrialLost,
         TrialError::Unfinished { .. } => ErrorCode::TrialUnfinished,
         TrialError::Unreadable { .. } => ErrorCode::TrialUnreadable,
-        TrialError::NothingChosen { .. } => ErrorCode::Nothing,
+        TrialError::AllReal { .. } | TrialError::NothingChosen { .. } => ErrorCode::Nothing,
     }
 }
 
