@@ -283,12 +283,7 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     let answer = is_open.then(|| is_to_go(on_failure, back.as_ref()));
     match answer {
         Some(Answer::Yes) => stays = take_back(session, &engine, &mut report),
-        Some(Answer::Stopped) => {
-            let undo = show::typed(&format!("undo {}", report.id.short()));
-            session.ui.note(&format!(
-                "it was interrupted, and what the command did is kept; undo with {undo}"
-            ));
-        }
+        Some(Answer::Stopped) => tell_kept(session, &report),
         Some(Answer::No) | None => {}
     }
     let ending = ending_of(&report, is_denied, answer == Some(Answer::Stopped));
@@ -425,6 +420,14 @@ fn is_to_go(on_failure: OnFailure, back: Option<&Back>) -> Answer {
             ask("The command failed. Undo what it did?", &ends)
         }
     }
+}
+
+/// Says that what a command did stays, since somebody wanted the end and not the question.
+fn tell_kept(session: &mut Session, report: &RunReport) {
+    let undo = show::typed(&format!("undo {}", report.id.short()));
+    session.ui.note(&format!(
+        "it was interrupted, and what the command did is kept; undo with {undo}"
+    ));
 }
 
 /// Says how the front is to end.
