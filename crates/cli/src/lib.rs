@@ -25,6 +25,7 @@ mod lineage;
 mod named_targets;
 mod paths;
 mod programs;
+mod question;
 mod session;
 mod show;
 mod state_dir;

@@ -209,7 +209,8 @@ impl Engine {
                     ),
                 },
                 &format!(
-                    "keep what is there with `backout recover --keep {0}`, or take it back with `backout recover --rollback {0}`",
+                    "keep what is there with `backout recover --keep {0}`, or take it back with `backout recover --rollback {0}`; \
+                     that needs `--force` where something was done on top of it",
                     first.id.short()
                 ),
             ),

@@ -182,6 +182,14 @@ pub enum EngineError {
         /// A command that may have changed something there.
         at_work: Option<NotOver>,
     },
+    /// What an undo or a redo would do is not known before something is settled that a dead process left.
+    #[error("operation {} is to be settled before the {verb}", id.short())]
+    NotSettledYet {
+        /// What was left.
+        id: OperationId,
+        /// What would be done.
+        verb: Verb,
+    },
     /// What was done last cannot be undone any more, but something older can.
     #[error("the newest operation {id} can no longer be undone", id = id.short())]
     NewestExpired {

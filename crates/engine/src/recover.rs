@@ -169,7 +169,7 @@ impl Engine {
     }
 
     /// Tells whether somebody is at work on an operation.
-    fn is_at_work(&self, operation: &Operation) -> bool {
+    pub(crate) fn is_at_work(&self, operation: &Operation) -> bool {
         // Nobody is at work on what is in doubt, not even the process that left it so.
         let is_left = operation.status != Status::Armed || self.is_abandoned(operation.id);
         !is_left && self.store.is_alive(&operation.owner)
@@ -413,7 +413,7 @@ impl Engine {
     ) -> Result<Recovered, EngineError> {
         let id = operation.id;
         let what = UndoWhat::Operations(vec![OperationRef::Prefix(id.to_string())]);
-        let planned = self.preview_undo(&what, &UndoOptions::default());
+        let planned = self.preview_settling(&what, &UndoOptions::default());
         let is_nothing = matches!(
             planned,
             Err(EngineError::Plan(PlanError::ChangedNothing { .. })
@@ -470,6 +470,7 @@ impl Engine {
             ended: Vec::new(),
             again: None,
             along: Vec::new(),
+            built_on: Vec::new(),
         })
     }
 

@@ -42,6 +42,7 @@ mod table;
 mod ticker;
 mod walk;
 mod watchdog;
+mod wish;
 
 pub use calls::Act;
 pub use front::{Alone, Back, Ending, Front, Pinned, Side, Waited, split};
@@ -53,3 +54,4 @@ pub use resolve::{Gone, Held, Place};
 pub use spawn::{Child, SpawnError, Spawned, Variables, Watching, spawn};
 pub use supervise::{Answer, Event, Observer, Supervisor, Touch};
 pub use sys::{end_like, lift_limits, probe};
+pub use wish::EndWish;

@@ -21,6 +21,11 @@ pub(super) enum Difference {
     Content,
 }
 
+/// Tells whether a name is what a layer has for it; of a directory, by itself.
+pub fn is_as_in_layer(layer: &Path, real: &Path) -> io::Result<bool> {
+    Ok(difference(layer, real)? == Difference::None)
+}
+
 /// Compares two things that exist. Times are no difference: a file that was only touched is what it was.
 pub(super) fn difference(one: &Path, other: &Path) -> io::Result<Difference> {
     let (first, second) = (fs::symlink_metadata(one)?, fs::symlink_metadata(other)?);

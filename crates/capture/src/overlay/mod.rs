@@ -33,6 +33,7 @@ mod xattrs;
 
 pub use change::{Becomes, Change, What};
 pub use clock::ClockReference;
+pub use compare::is_as_in_layer;
 pub use error::OverlayError;
 pub use layer_dir::remove;
 pub use merge::merge;

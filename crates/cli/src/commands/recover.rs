@@ -28,7 +28,8 @@ pub(crate) struct RecoverArgs {
     #[arg(long, value_name = "REF", num_args = 1..)]
     rollback: Vec<String>,
 
-    /// With `--rollback`: also where somebody else wrote since; what is there now is kept, so this too can be undone.
+    /// With `--rollback`: also where somebody else wrote since, and along with what was built on it since, whoever did that.
+    /// What is there now is kept, so this too can be undone.
     #[arg(long, requires = "rollback")]
     force: bool,
 }

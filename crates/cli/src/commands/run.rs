@@ -1,12 +1,12 @@
 //! `backout run`
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use backout_capture::live::{
-    Alone, Back, Ending, Front, Pinned, Side, Waited, end_like, lift_limits, split,
+    Alone, Back, EndWish, Ending, Front, Pinned, Side, Waited, end_like, lift_limits, split,
 };
 use backout_drivers::command::{Ask, OverLimit};
 use backout_engine::{
@@ -22,6 +22,7 @@ use super::gc::parse_size;
 use crate::env_vars;
 use crate::failure::Failure;
 use crate::paths::absolute;
+use crate::question::{Answer, ask};
 use crate::session::Session;
 use crate::show;
 use crate::state_dir::state_dir;
@@ -278,16 +279,14 @@ fn behind(session: &mut Session, args: RunArgs, back: Back) -> Result<(), Failur
     let denied = GateError::of_run(&report);
     let is_denied = denied.is_some();
     let mut stays = denied.map(|error| Report::from(EngineError::from(error)));
-    if !is_denied && has_failed(&report) && is_to_go(on_failure) {
-        stays = take_back(session, &engine, &mut report);
+    let is_open = !is_denied && has_failed(&report);
+    let answer = is_open.then(|| is_to_go(on_failure, back.as_ref()));
+    match answer {
+        Some(Answer::Yes) => stays = take_back(session, &engine, &mut report),
+        Some(Answer::Stopped) => tell_kept(session, &report),
+        Some(Answer::No) | None => {}
     }
-    let ending = match (report.end.exit_code, report.end.signal) {
-        (_, Some(signal)) => Ending::Signalled(signal),
-        (_, None) if report.is_stopped => Ending::Exited(STOPPED),
-        // Whoever asked for it must not go on as if it had been done.
-        (Some(0), None) if is_denied => Ending::Exited(1),
-        (code, None) => Ending::Exited(code.unwrap_or(1)),
-    };
+    let ending = ending_of(&report, is_denied, answer == Some(Answer::Stopped));
     if session.ui.is_json() {
         session.ui.aside_json(&Reply::Ran(Box::new(report.into())));
     }
@@ -395,9 +394,10 @@ fn environment(session: &Session) -> Result<Vec<(OsString, OsString)>, Failure> 
 
 fn ask_about_size() -> Ask {
     Box::new(|path, size| {
-        is_yes(&format!(
+        let question = format!(
             "`{path}` is {size} bytes, too large to be kept first. Let it be written, not undoable?"
-        ))
+        );
+        ask(&question, &[]) == Answer::Yes
     })
 }
 
@@ -405,11 +405,40 @@ fn has_failed(report: &RunReport) -> bool {
     report.end.exit_code != Some(0)
 }
 
-fn is_to_go(on_failure: OnFailure) -> bool {
+/// Tells whether what a failed command did is to be taken back.
+fn is_to_go(on_failure: OnFailure, back: Option<&Back>) -> Answer {
     match on_failure {
-        OnFailure::Keep => false,
-        OnFailure::Rollback => true,
-        OnFailure::Ask => is_yes("The command failed. Undo what it did?"),
+        OnFailure::Keep => Answer::No,
+        OnFailure::Rollback => Answer::Yes,
+        OnFailure::Ask => {
+            // What came until now was meant for the command.
+            if let Ok(wish) = EndWish::listen() {
+                wish.forget();
+            }
+            let _before = back.map(Back::is_asked_to_end);
+            let ends: Vec<BorrowedFd<'_>> = back.map(Back::as_fd).into_iter().collect();
+            ask("The command failed. Undo what it did?", &ends)
+        }
+    }
+}
+
+/// Says that what a command did stays, since somebody wanted the end and not the question.
+fn tell_kept(session: &mut Session, report: &RunReport) {
+    let undo = show::typed(&format!("undo {}", report.id.short()));
+    session.ui.note(&format!(
+        "it was interrupted, and what the command did is kept; undo with {undo}"
+    ));
+}
+
+/// Says how the front is to end.
+fn ending_of(report: &RunReport, is_denied: bool, is_ended: bool) -> Ending {
+    match (report.end.exit_code, report.end.signal) {
+        _ if is_ended => Ending::Exited(STOPPED),
+        (_, Some(signal)) => Ending::Signalled(signal),
+        (_, None) if report.is_stopped => Ending::Exited(STOPPED),
+        // Whoever asked for it must not go on as if it had been done.
+        (Some(0), None) if is_denied => Ending::Exited(1),
+        (code, None) => Ending::Exited(code.unwrap_or(1)),
     }
 }
 
@@ -466,24 +495,6 @@ fn how_it_failed(end: &CommandEnd) -> String {
         Some(code) => format!("it ended with code {code}"),
         None => format!("it was ended by signal {}", end.signal.unwrap_or_default()),
     }
-}
-
-/// Asks a person at the terminal. Without one the answer is no.
-fn is_yes(question: &str) -> bool {
-    use std::io::BufRead as _;
-    let Ok(mut terminal) = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/tty")
-    else {
-        return false;
-    };
-    if !terminal.is_terminal() || write!(terminal, "{question} [y/N] ").is_err() {
-        return false;
-    }
-    let mut answer = String::new();
-    let _read = std::io::BufReader::new(terminal).read_line(&mut answer);
-    matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
 fn could_not(action: &'static str, source: std::io::Error) -> Failure {

@@ -223,6 +223,6 @@ pub(crate) fn command_line(command: &str) -> String {
 }
 
 /// Shows something that can be typed.
-fn typed(command: &str) -> String {
+pub(crate) fn typed(command: &str) -> String {
     format!("`{}`", paint(ACCENT, &command_line(command)))
 }

@@ -1,6 +1,8 @@
 //! What recovery did.
 
-use backout_engine::{ActLeft, RecoverReport, Recovered, RecoveredAs, TakeBack, TaskLeft, quoted};
+use backout_engine::{
+    ActLeft, Along, RecoverReport, Recovered, RecoveredAs, TakeBack, TaskLeft, quoted,
+};
 use backout_model::{OutcomeKind, Status, TargetOutcome, Verb};
 
 use super::list::{FINE_MAX, abridged, hidden_line};
@@ -88,6 +90,13 @@ fn became(recovered: &Recovered) -> String {
             typed(&format!("recover --rollback {short}")),
             typed(&format!("recover --keep {short}"))
         ),
+        RecoveredAs::Interrupted if !recovered.built_on.is_empty() => format!(
+            "its watcher died, and it was not taken back, since this was built on it: {}. Keep what is there with {}, or take \
+             all of it back with {}",
+            listed(&recovered.built_on),
+            typed(&format!("recover --keep {short}")),
+            typed(&format!("recover --rollback {short} --force"))
+        ),
         RecoveredAs::Interrupted if !recovered.outcomes.is_empty() => format!(
             "its watcher died, and it was not taken back. Keep what is there with {}, or take it back anyway with {}",
             typed(&format!("recover --keep {short}")),
@@ -105,6 +114,13 @@ fn became(recovered: &Recovered) -> String {
             typed(&format!("recover --rollback {short} --force"))
         ),
     }
+}
+
+/// Names what was built on something.
+fn listed(built: &[Along]) -> String {
+    let all = built.iter();
+    let all = all.map(|it| format!("{} {}", it.id.short(), printable(&it.summary)));
+    all.collect::<Vec<_>>().join(", ")
 }
 
 fn is_beyond_force(recovered: &Recovered) -> bool {
@@ -132,13 +148,11 @@ fn taken_back(recovered: &Recovered) -> String {
     let back = typed(&format!("redo {}", undo.unwrap_or(recovered.id).short()));
     // A redo brings back what the recovery took, and what was never done no recovery has.
     let mut kinds = recovered.outcomes.iter().map(|outcome| &outcome.kind);
-    let along = recovered.along.iter();
-    let along = along.map(|it| format!("{} {}", it.id.short(), printable(&it.summary)));
-    let along: Vec<String> = along.collect();
+    let along = listed(&recovered.along);
     let built = if along.is_empty() {
         String::new()
     } else {
-        format!(", with what was built on it: {}", along.join(", "))
+        format!(", with what was built on it: {along}")
     };
     if kinds.any(|kind| *kind == OutcomeKind::AlreadyGone) {
         return format!(

@@ -105,7 +105,10 @@ fn line(session: &Session, entry: &SandboxEntry, now: Timestamp) -> String {
                     paint(BAD, &format!("  failed with {code}"))
                 }
             };
-            let changes = counted(entry.changes, "change");
+            let changes = entry.changes.map_or_else(
+                || "changes not counted".to_owned(),
+                |changes| counted(changes, "change"),
+            );
             let reverted = if entry.is_rolled_back {
                 ", reverted"
             } else {

@@ -1,7 +1,7 @@
 //! Where things stand.
 
 use backout_engine::{SandboxStanding, SandboxView, StatusReport, TrialStanding, TrialView};
-use backout_model::{Operation, Task, Timestamp};
+use backout_model::{Operation, Status, Task, Timestamp};
 
 use super::time::{ago, size};
 use super::{counted, half_way, log, proposal, rollout, typed};
@@ -187,12 +187,17 @@ fn store(status: &StatusReport) -> Vec<Vec<Cell>> {
 
 fn hints(session: &mut Session, status: &StatusReport) {
     for stuck in status.stuck.iter().take(DECISIONS_MAX) {
-        let decide = |how: &str| typed(&format!("recover --{how} {}", stuck.id.short()));
+        let short = stuck.id.short();
+        let keep = typed(&format!("recover --keep {short}"));
+        let back = typed(&format!("recover --rollback {short}"));
+        // What is in doubt could not be taken back without it.
+        let by_force = if stuck.status == Status::InDoubt {
+            "; that needs `--force` while what stands in the way is there"
+        } else {
+            "; that needs `--force` if something was built on it since"
+        };
         session.ui.hint(&format!(
-            "keep what {} did with {}, or take it back with {}",
-            stuck.id.short(),
-            decide("keep"),
-            decide("rollback")
+            "keep what {short} did with {keep}, or take it back with {back}{by_force}"
         ));
     }
     if !status.failed.is_empty() {

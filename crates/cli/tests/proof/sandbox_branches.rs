@@ -167,6 +167,117 @@ fn an_application_that_was_killed_leaves_nothing_that_waits() {
     assert!(!list.contains("sandbox"), "{list}");
 }
 
+/// Applies and dies at a point. What was there before is there again once that is settled.
+fn dies_in_apply(world: &World, point: &str, arguments: &[&str]) {
+    let before = world.tree().without_directory_times();
+    let mut command = world.command(arguments);
+    let output = command.env("BACKOUT_CRASH_AT", point).output().unwrap();
+    assert!(!output.status.success(), "{point}: {}", said(&output));
+    world.ok(&["recover"]);
+    let now = world.tree().without_directory_times();
+    assert!(now == before, "{point}: {}", now.difference(&before));
+}
+
+/// A sandbox that changed files of every size, removed a directory and made one.
+fn changed() -> World {
+    let world = World::new();
+    world.file("a", "a0\n");
+    // Too large to be known by its bytes.
+    world.file("big", &"x".repeat(200_000));
+    world.file("d/x", "x0\n");
+    std::os::unix::fs::symlink("a", world.path("l")).unwrap();
+    world.ok(&["sandbox", "start"]);
+    line(&world, "echo a1 > a; printf y >> big; rm -r d; ln -sf d l");
+    line(&world, "mkdir n; echo n > n/n; echo a2 >> a");
+    world
+}
+
+const POINTS: [&str; 4] = [
+    "file.swapped",
+    "file.swapped#3",
+    "file.swapped#5",
+    "engine.before-commit",
+];
+
+#[test]
+fn an_application_that_died_is_put_back_and_can_be_done_again() {
+    let world = changed();
+    for point in POINTS {
+        dies_in_apply(&world, point, &["sandbox", "apply"]);
+        world.ok(&["sandbox", "rollback", "0"]);
+        world.ok(&["sandbox", "rollback", "2"]);
+    }
+    // A fork stands on the same, and a part can be had first.
+    world.ok(&["sandbox", "fork", "sandbox", "other"]);
+    let part = ["sandbox", "apply", "other", "--only", "big"];
+    dies_in_apply(&world, "engine.before-commit", &part);
+    world.ok(&part);
+    assert_eq!(world.read("big").len(), 200_001);
+    world.ok(&["undo"]);
+    world.ok(&["sandbox", "apply", "sandbox"]);
+    assert_eq!(
+        (world.read("a").as_str(), world.read("n/n").as_str()),
+        ("a1\na2\n", "n\n")
+    );
+    assert_eq!(
+        (world.read("big").len(), world.path("d").exists()),
+        (200_001, false)
+    );
+    world.ok(&["sandbox", "end", "sandbox"]);
+    world.ok(&["undo"]);
+    assert_eq!(world.read("d/x"), "x0\n");
+    world.check_store();
+}
+
+#[test]
+fn what_somebody_wrote_after_an_application_died_is_a_conflict() {
+    let world = changed();
+    dies_in_apply(&world, "engine.before-commit", &["sandbox", "apply"]);
+    world.ok(&["write", "a", "--text", "theirs\n"]);
+    let told = world.fails(1, &["sandbox", "apply"]);
+    assert!(
+        told.contains("`a` changed since the command began"),
+        "{told}"
+    );
+    assert_eq!(told.matches("changed since").count(), 1, "{told}");
+    // What was taken back is as it was.
+    world.ok(&["undo"]);
+    std::fs::write(world.path("a"), "a person's\n").unwrap();
+    world.fails(1, &["sandbox", "apply"]);
+    world.ok(&["sandbox", "apply", "--exclude", "a"]);
+    assert_eq!(world.read("a"), "a person's\n");
+    assert_eq!(world.read("n/n"), "n\n");
+}
+
+#[test]
+fn an_application_after_one_that_died_is_all_of_it() {
+    let world = changed();
+    let mut command = world.command(&["sandbox", "apply"]);
+    let output = command.env("BACKOUT_CRASH_AT", "file.swapped#3").output();
+    assert!(!output.unwrap().status.success());
+    // Nobody settled it in between.
+    let told = said(&world.run(&["sandbox", "apply"]));
+    assert!(told.contains("recovered"), "{told}");
+    let list = world.ok(&["sandbox", "list"]);
+    assert!(!list.contains("not applied"), "{list}");
+    assert_eq!(
+        (world.read("a").as_str(), world.read("n/n").as_str()),
+        ("a1\na2\n", "n\n")
+    );
+    assert_eq!(
+        (world.read("big").len(), world.path("d").exists()),
+        (200_001, false)
+    );
+    // One undo takes all of it back.
+    world.ok(&["undo"]);
+    assert_eq!(
+        (world.read("a").as_str(), world.read("d/x").as_str()),
+        ("a0\n", "x0\n")
+    );
+    assert!(!world.path("n").exists());
+    world.check_store();
+}
+
 #[test]
 fn the_log_tells_parts_and_how_long_an_interrupted_command_ran() {
     let world = World::new();
@@ -187,7 +298,16 @@ fn the_log_tells_parts_and_how_long_an_interrupted_command_ran() {
         told.contains("died: what it wrote in the sandbox was dropped"),
         "{told}"
     );
+    // Nobody counted what was dropped, and that is what is said.
+    let log = world.ok(&["sandbox", "checkpoints"]);
+    assert!(
+        log.contains("interrupted  changes not counted, reverted"),
+        "{log}"
+    );
     let log = world.json(&["sandbox", "checkpoints"]);
+    let entries = log["log"].as_array().unwrap().iter();
+    let mut dropped = entries.filter(|it| it["verdict"] == "interrupted");
+    assert!(dropped.all(|it| it.get("changes").is_none()), "{log}");
     let took = log.to_string().split("\"interrupted\"").count();
     assert!(took > 1, "{log}");
 }

@@ -55,7 +55,7 @@ fn what_waits_for_several_decisions() {
     }
     insta::assert_snapshot!(about(&world.unmoved(["doctor"]), "stuck"), @"
     bad  stuck         2 operations wait for a decision; the newest is daa66d2c, in-doubt
-                       next: keep what is there with `backout recover --keep daa66d2c`, or take it back with `backout recover --rollback daa66d2c`
+                       next: keep what is there with `backout recover --keep daa66d2c`, or take it back with `backout recover --rollback daa66d2c`; that needs `--force` where something was done on top of it
     ");
 }
 

@@ -152,7 +152,7 @@ fn what_cannot_be_taken_back_waits_for_a_decision() {
     insta::assert_snapshot!(ends.join("\n"), @"
     waits for your decision:
     ✗  9e3779b9  just now  in-doubt  write a
-    hint: keep what 9e3779b9 did with `backout recover --keep 9e3779b9`, or take it back with `backout recover --rollback 9e3779b9`
+    hint: keep what 9e3779b9 did with `backout recover --keep 9e3779b9`, or take it back with `backout recover --rollback 9e3779b9`; that needs `--force` while what stands in the way is there
     ");
     let doctor = world.unmoved(["doctor"]).out;
     let said: Vec<&str> = doctor

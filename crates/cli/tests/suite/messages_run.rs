@@ -92,6 +92,22 @@ fn a_person_is_asked_about_a_failed_command() {
 }
 
 #[test]
+fn who_presses_ctrl_c_at_the_question_keeps_what_the_command_did() {
+    let world = World::new().file("a", "0");
+    let line = "echo 1 > a; exit 3";
+    let arguments = ["run", "--on-failure", "ask", "--", "sh", "-c", line];
+    let ran = world.interrupted_at("[y/N]", arguments);
+    assert_eq!((world.text("a").as_str(), ran.code), ("1\n", 130), "{ran}");
+    let note = ran.out.lines().find(|line| line.contains("note:")).unwrap();
+    assert!(
+        note.contains("it was interrupted, and what the command did is kept; undo with "),
+        "{ran}"
+    );
+    world.did(["undo"]);
+    assert_eq!(world.text("a"), "0");
+}
+
+#[test]
 fn a_person_is_asked_about_a_file_that_is_too_large_to_keep() {
     for (answer, bytes) in [("y\n", 200_001), ("n\n", 200_000)] {
         let world = World::new().file("big", &"x".repeat(200_000));

@@ -134,10 +134,9 @@ fn a_trial_that_was_applied_by_a_process_that_died_then() {
     world.dies("trial.applied", ["try", "--apply"]);
     assert_eq!(world.text("a"), "1\n");
     insta::assert_snapshot!(world.unmoved(["try", "--apply"]), @"
-    error: nothing was applied: what the layer was made over changed
-      why: `a` changed since the command began
-      next: apply the rest with `--exclude PATH`, or a part with `--only GLOB`
-      next: or run the command again over what is there now: discard the trial, or go back in the sandbox, first
+    error: there is nothing left to apply, and the trial is over
+      why: all that it changed is real already
+      next: see what made it so with `backout log`
     [exit code 1]
     ");
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, Winsize};
@@ -131,6 +131,27 @@ impl World {
         self.on_terminal(100, command, typed)
     }
 
+    /// The same, with a person who presses Ctrl-C at a question.
+    pub(crate) fn interrupted_at<const N: usize>(
+        &self,
+        question: &str,
+        arguments: [&str; N],
+    ) -> Ran {
+        let words = ["-c", "-w", env!("CARGO_BIN_EXE_backout")];
+        let mut command = self.program(Path::new("/usr/bin/setsid"), &words);
+        command.args(arguments);
+        let (master, mut child) = self.begun_on_terminal(100, command, "");
+        let mut shown = String::new();
+        let mut bytes = [0_u8; 4096];
+        while !shown.contains(question) {
+            let read = rustix::io::read(&master, &mut bytes).unwrap();
+            shown += &String::from_utf8_lossy(&bytes[..read]);
+        }
+        rustix::io::write(&master, b"\x03").unwrap();
+        shown += &read_terminal(master);
+        self.shown(&shown, child.wait().unwrap())
+    }
+
     /// The same, with a progress bar for whatever takes time at all.
     pub(crate) fn impatient_terminal<const N: usize>(
         &self,
@@ -142,7 +163,28 @@ impl World {
         self.on_terminal(columns, command, "")
     }
 
-    fn on_terminal(&self, columns: u16, mut command: Command, typed: &str) -> Ran {
+    fn on_terminal(&self, columns: u16, command: Command, typed: &str) -> Ran {
+        let (master, mut child) = self.begun_on_terminal(columns, command, typed);
+        let shown = read_terminal(master);
+        self.shown(&shown, child.wait().unwrap())
+    }
+
+    /// Says what a terminal showed, without the name of the world.
+    fn shown(&self, shown: &str, status: ExitStatus) -> Ran {
+        Ran {
+            code: status.code().unwrap_or(SIGNALLED),
+            out: self.normal(&shown.replace("\r\n", "\n")),
+            err: String::new(),
+        }
+    }
+
+    /// Begins a command on a terminal of its own, where somebody has typed something already.
+    fn begun_on_terminal(
+        &self,
+        columns: u16,
+        mut command: Command,
+        typed: &str,
+    ) -> (OwnedFd, Child) {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         rustix::pty::grantpt(&master).unwrap();
         rustix::pty::unlockpt(&master).unwrap();
@@ -170,16 +212,8 @@ impl World {
             };
             command.stdin(slave()).stdout(slave()).stderr(slave());
         }
-        let mut child = command.spawn().unwrap();
-        drop(command);
-        let shown = read_terminal(master);
-        let status = child.wait().unwrap();
-        let text = self.normal(&shown.replace("\r\n", "\n"));
-        Ran {
-            code: status.code().unwrap_or(SIGNALLED),
-            out: text,
-            err: String::new(),
-        }
+        // Our side of the terminal goes with the command: reading ends when the child has ended.
+        (master, command.spawn().unwrap())
     }
 
     /// Prepares the command, for what the other ways to run it do not do.

@@ -59,6 +59,9 @@ pub struct Recovered {
     /// What was built on it and was taken back with it, since somebody forced that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<Along>,
+    /// What was built on it, so that it was not taken back: it goes along only by force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub built_on: Vec<Along>,
 }
 
 /// What to ask for again.

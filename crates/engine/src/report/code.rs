@@ -62,6 +62,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         | EngineError::UndoneSince { .. }
         | EngineError::NoUndo { .. } => ErrorCode::Nothing,
         EngineError::Undecided { .. } => ErrorCode::Unclear,
+        EngineError::NotSettledYet { .. } => ErrorCode::Unfinished,
         EngineError::NewestExpired { .. } => ErrorCode::Expired,
         EngineError::PutBack { .. } => ErrorCode::PutBack,
         EngineError::Inseparable { .. } => ErrorCode::Inseparable,
@@ -233,7 +234,7 @@ const fn trial(error: &TrialError) -> ErrorCode {
         TrialError::Lost { .. } => ErrorCode::TrialLost,
         TrialError::Unfinished { .. } => ErrorCode::TrialUnfinished,
         TrialError::Unreadable { .. } => ErrorCode::TrialUnreadable,
-        TrialError::NothingChosen { .. } => ErrorCode::Nothing,
+        TrialError::AllReal { .. } | TrialError::NothingChosen { .. } => ErrorCode::Nothing,
     }
 }
 

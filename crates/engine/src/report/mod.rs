@@ -147,6 +147,7 @@ fn told(error: EngineError) -> Report {
         }
         EngineError::Gate(error) => gate::report(&error),
         EngineError::Ladder(error) => ladder::report(&error),
+        EngineError::NotSettledYet { id, verb } => plan::not_settled_yet(id, verb),
         error @ EngineError::BuiltOn { .. } => Report::refused(error.to_string()),
         EngineError::NotVerified { why } => {
             Report::refused("the check after the write said no").because(why)

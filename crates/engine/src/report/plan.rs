@@ -276,6 +276,15 @@ pub(super) fn nothing_on_old_name(
         )
 }
 
+/// Says that there is no plan before something is settled.
+pub(super) fn not_settled_yet(id: OperationId, verb: Verb) -> Report {
+    let report = Report::refused(format!("what the {verb} would do is not known yet"));
+    let left = NotOver { id, is_dead: true };
+    still_at_work(report, Some(left)).because(format!(
+        "the {verb} settles that first, and only then chooses what to do"
+    ))
+}
+
 /// Says that a command may yet turn out to have changed something.
 fn still_at_work(report: Report, at_work: Option<NotOver>) -> Report {
     match at_work {

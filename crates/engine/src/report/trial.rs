@@ -25,6 +25,7 @@ pub(super) fn report(error: &TrialError) -> Report {
         TrialError::Lost { id } => lost(*id),
         TrialError::Unfinished { id, is_running } => unfinished(*id, *is_running),
         TrialError::Unreadable { id, why } => unreadable(*id, why),
+        TrialError::AllReal { .. } => all_real(),
         TrialError::NothingChosen { id } => nothing_chosen(*id),
     }
 }
@@ -87,6 +88,12 @@ fn unreadable(id: OperationId, why: &str) -> Report {
     Report::refused(format!("the trial {} cannot be read", id.short()))
         .because(why)
         .next(discard(id))
+}
+
+fn all_real() -> Report {
+    Report::refused("there is nothing left to apply, and the trial is over")
+        .because("all that it changed is real already")
+        .next_call("see what made it so with {}", [Call::of("log")])
 }
 
 fn nothing_chosen(id: OperationId) -> Report {

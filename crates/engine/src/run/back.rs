@@ -39,7 +39,11 @@ impl Engine {
             Ok(report) => self.taken_back_with(id, RecoveredAs::TakenBack, &own, report),
             Err(EngineError::BuiltOn { by }) => {
                 let outcomes = self.done_since(&own, &by)?;
-                self.recovered(id, RecoveredAs::Interrupted, None, outcomes)
+                let built_on = by.into_iter().map(|(id, summary)| Along { id, summary });
+                Ok(Recovered {
+                    built_on: built_on.collect(),
+                    ..self.recovered(id, RecoveredAs::Interrupted, None, outcomes)?
+                })
             }
             Err(
                 EngineError::Plan(
@@ -134,6 +138,18 @@ impl Engine {
                 outcomes.entry(target.key().clone()).or_insert(outcome);
             }
         }
-        Ok(outcomes.into_values().collect())
+        let mut outcomes: Vec<TargetOutcome> = outcomes.into_values().collect();
+        let is_written =
+            |outcome: &TargetOutcome| matches!(outcome.kind, OutcomeKind::Conflict { .. });
+        if let Some((later, summary)) = later.first()
+            && !outcomes.iter().any(is_written)
+        {
+            // Nobody wrote a target again: what was made of them stands in the way.
+            let why = format!("{} was built on it: {summary}", later.id.short());
+            for outcome in &mut outcomes {
+                outcome.kind = OutcomeKind::Skipped { why: why.clone() };
+            }
+        }
+        Ok(outcomes)
     }
 }

@@ -1,7 +1,8 @@
 //! From a sandbox to the real files: all its layers become one, and that is applied like what was tried.
 //!
 //! A name is a conflict if the real file is not what the sandbox was made over: it was changed after the command began that
-//! first touched it here, or it is gone. What we applied ourselves, and what was taken back since, is none.
+//! first touched it here, or it is gone. What we applied ourselves, and what was taken back since, is none: neither by an undo, nor
+//! by the end of an application that was interrupted or died. What each name was is written down before the first is touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use backout_model::{OperationId, TargetPath};
 
 use super::SandboxError;
 use super::exec::changes_file;
-use super::manifest::{Applied, Entry, Manifest};
+use super::manifest::{Applied, Begun, Entry, Manifest};
 use super::open::Open;
 use super::view::SandboxAct;
 use crate::trial::LayersOf;
@@ -37,6 +38,8 @@ impl Engine {
         selection: &Selection,
     ) -> Result<Finished, EngineError> {
         let mut open = self.open_sandbox(name)?;
+        // What a dead application did goes first: else the rest of it would be taken for all.
+        self.recover_the_dead()?;
         self.sweep_trials()?;
         let prepared = self.layers_of(&open)?;
         let before: Vec<(TargetPath, Baseline)> = prepared.baselines(selection);
@@ -44,6 +47,9 @@ impl Engine {
             prepared.let_go(self)?;
             let name = open.manifest.name.clone();
             return Err(SandboxError::Nothing { name }.into());
+        }
+        if !prepared.has_conflict(selection) {
+            self.note_begun(&mut open, &before)?;
         }
         crash_point("sandbox.prepared");
         let (mut finished, is_whole) = prepared.apply(self, selection)?;
@@ -87,30 +93,42 @@ impl Engine {
         let plan = merged(&open.manifest, place)?;
         prepared.look(self, &finished(plan))?;
         let firsts = self.firsts(&open.manifest)?;
-        let by_path = |applied: &[Applied]| -> BTreeMap<TargetPath, Applied> {
-            let applied = applied.iter().cloned();
-            applied.map(|it| (it.path.clone(), it)).collect()
-        };
-        let own = by_path(&open.manifest.applied);
-        let others: Vec<_> = self
-            .others_of_the_family(&open.manifest)?
-            .iter()
-            .map(|other| by_path(&other.applied))
-            .collect();
+        let own = Real::of(&open.manifest);
+        // What a fork made real and took back again is as it was for all of them.
+        let others = self.others_of_the_family(&open.manifest)?;
+        let others: Vec<Real<'_>> = others.iter().map(Real::of).collect();
         prepared.judge(|path, baseline| {
-            let holds = |baseline: &Baseline| baseline.still_holds(path.as_path()).unwrap_or(false);
-            let is_back = |it: &Applied| {
-                let put_back = it.before.put_back(path.as_path());
-                holds(&it.before) || put_back.is_ok_and(|now| now.is_some())
-            };
-            let is_ours = own
-                .get(path)
-                .is_some_and(|it| holds(&it.after) || is_back(it));
-            // What a fork made real and took back again is as it was for all of them.
-            let mut theirs = others.iter().filter_map(|applied| applied.get(path));
-            !is_ours && !theirs.any(is_back) && is_conflict(&firsts, path, baseline)
+            // What was no conflict before a fork made it real, or was about to, is none when it is as it was then.
+            let is_as_good = |before: &Baseline| !is_conflict(&firsts, path, before);
+            let is_put_back = |real: &Real<'_>| self.is_back_as_it_was(real, path, &is_as_good);
+            is_conflict(&firsts, path, baseline)
+                && !own.holds(path)
+                && !self.is_back_as_it_was(&own, path, &|_| true)
+                && !others.iter().any(is_put_back)
         });
         prepared.keep(self)
+    }
+
+    /// Tells whether a name is what it was before it was made real, or before an application that was put back came to it.
+    fn is_back_as_it_was(
+        &self,
+        real: &Real<'_>,
+        path: &TargetPath,
+        is_meant: &dyn Fn(&Baseline) -> bool,
+    ) -> bool {
+        let is_put_back = |before: &Baseline| {
+            let now = before.put_back(path.as_path());
+            now.is_ok_and(|now| now.is_some())
+        };
+        let applied = real.applied.get(path).map(|it| &it.before);
+        let begun = real.begun.get(path).filter(|it| is_meant(&it.before));
+        applied
+            .filter(|before| is_meant(before))
+            .is_some_and(|before| still_holds(before, path) || is_put_back(before))
+            || begun.is_some_and(|it| {
+                let is_ours = || self.is_taken_back_since(path, it.at).unwrap_or(false);
+                still_holds(&it.before, path) || is_put_back(&it.before) && is_ours()
+            })
     }
 
     /// Reads the sandboxes that have layers in common with one.
@@ -189,6 +207,23 @@ impl Engine {
         }))
     }
 
+    /// Notes what each name is before the first is touched, so that what is put back of it is no conflict the next time.
+    fn note_begun(
+        &self,
+        open: &mut Open,
+        before: &[(TargetPath, Baseline)],
+    ) -> Result<(), EngineError> {
+        let at = self.now();
+        open.manifest.forget_begun(before);
+        let begun = before.iter().map(|(path, before)| Begun {
+            path: path.clone(),
+            before: before.clone(),
+            at,
+        });
+        open.manifest.begun.extend(begun);
+        self.save(open)
+    }
+
     /// Notes what is real now, so that it is no conflict the next time.
     fn note_real(
         &self,
@@ -197,6 +232,7 @@ impl Engine {
         is_whole: bool,
     ) -> Result<(), EngineError> {
         let manifest = &mut open.manifest;
+        manifest.forget_begun(&before);
         let anew: BTreeSet<&TargetPath> = before.iter().map(|(path, _)| path).collect();
         manifest.applied.retain(|it| !anew.contains(&it.path));
         for (path, before) in before {
@@ -232,6 +268,32 @@ impl Engine {
         });
         self.save(open)
     }
+}
+
+/// What a sandbox made real, and what it was about to, by name.
+struct Real<'m> {
+    applied: BTreeMap<&'m TargetPath, &'m Applied>,
+    begun: BTreeMap<&'m TargetPath, &'m Begun>,
+}
+
+impl<'m> Real<'m> {
+    fn of(manifest: &'m Manifest) -> Self {
+        let (applied, begun) = (manifest.applied.iter(), manifest.begun.iter());
+        Self {
+            applied: applied.map(|it| (&it.path, it)).collect(),
+            begun: begun.map(|it| (&it.path, it)).collect(),
+        }
+    }
+
+    /// Tells whether a name is as it was made real.
+    fn holds(&self, path: &TargetPath) -> bool {
+        let applied = self.applied.get(path);
+        applied.is_some_and(|it| still_holds(&it.after, path))
+    }
+}
+
+fn still_holds(baseline: &Baseline, path: &TargetPath) -> bool {
+    baseline.still_holds(path.as_path()).unwrap_or(false)
 }
 
 /// Merges the layers of the head.

@@ -3,7 +3,7 @@
 //! Checkpoints are a tree. Each knows the one that it was made above; the head is where the next command runs. A number is
 //! never given twice, and a layer never changes, so that every checkpoint can be gone back to until the sandbox ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use backout_capture::overlay::{Means, Stack, Top};
@@ -58,6 +58,9 @@ pub(super) struct Manifest {
     /// What was made real, with what was there before and after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) applied: Vec<Applied>,
+    /// What an application was to be made over that did not come to its end, or is on its way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) begun: Vec<Begun>,
     /// The checkpoint that was made real as a whole, if it was the last thing that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) applied_head: Option<u64>,
@@ -144,6 +147,14 @@ pub(super) struct Applied {
     pub(super) path: TargetPath,
     pub(super) before: Baseline,
     pub(super) after: Baseline,
+}
+
+/// A name that was about to be made real. If that was put back, it is as it was but for its change time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Begun {
+    pub(super) path: TargetPath,
+    pub(super) before: Baseline,
+    pub(super) at: Timestamp,
 }
 
 impl Running {
@@ -254,6 +265,12 @@ impl Manifest {
         };
         let left = self.checkpoints.iter().filter(is_left);
         left.map(|it| it.number).collect()
+    }
+
+    /// Forgets what was noted when an application of these names began.
+    pub(super) fn forget_begun(&mut self, names: &[(TargetPath, Baseline)]) {
+        let names: BTreeSet<&TargetPath> = names.iter().map(|(path, _)| path).collect();
+        self.begun.retain(|it| !names.contains(&it.path));
     }
 
     /// Notes that the head was made real as a whole.

@@ -257,6 +257,7 @@ impl Engine {
             running: None,
             log: Vec::new(),
             applied: Vec::new(),
+            begun: Vec::new(),
             applied_head: None,
             keep: start.keep.clone(),
             is_ended: false,

@@ -123,8 +123,9 @@ pub struct SandboxEntry {
     pub at: Timestamp,
     /// How long it took.
     pub took_ms: u64,
-    /// How many names it changed.
-    pub changes: u64,
+    /// How many names it changed; none where nobody counted them before they were dropped.
+    #[serde(default, skip_serializing_if = "wide::is_none_or_wide")]
+    pub changes: Option<u64>,
 }
 
 /// What commands in a sandbox did, one after the other.
@@ -229,7 +230,7 @@ impl From<&Entry> for SandboxEntry {
             directory: entry.directory.clone(),
             at: entry.at,
             took_ms: entry.took_ms,
-            changes: entry.changes,
+            changes: (entry.verdict != Some(SandboxVerdict::Interrupted)).then_some(entry.changes),
         }
     }
 }

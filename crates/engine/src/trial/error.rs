@@ -50,6 +50,12 @@ pub enum TrialError {
         /// Why not.
         why: String,
     },
+    /// All that the trial changed is there already: an application that was left half-way had done it.
+    #[error("all that the trial {} changed is real already", id.short())]
+    AllReal {
+        /// The trial.
+        id: OperationId,
+    },
     /// Nothing that the trial changed was chosen.
     #[error("nothing of the trial {} was chosen", id.short())]
     NothingChosen {

@@ -90,6 +90,12 @@ impl LayersOf {
             .collect()
     }
 
+    /// Tells whether a name that is chosen is marked, so that nothing can be applied.
+    pub(crate) fn has_conflict(&self, selection: &Selection) -> bool {
+        let mut chosen = select::chosen(selection, &self.manifest.changes).into_iter();
+        chosen.any(|change| change.is_conflict)
+    }
+
     /// Compares what each name is with what it would become.
     pub(crate) fn diff(
         &self,

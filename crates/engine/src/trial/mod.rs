@@ -18,6 +18,7 @@ mod layers_of;
 mod manifest;
 mod note;
 mod proposed;
+mod real;
 mod select;
 mod view;
 
@@ -217,8 +218,18 @@ impl Engine {
             return Err(GateError::Waits { proposal, untold }.into());
         }
         match self.apply_open(&mut manifest, selection) {
-            Err(error) if is_base_changed(&error) && self.note_undone(&mut manifest)? => {
-                self.apply_open(&mut manifest, selection)
+            Err(error) if is_base_changed(&error) => {
+                let is_undone = self.note_undone(&mut manifest)?;
+                let real = self.forget_real(&mut manifest)?;
+                if !is_undone && real == 0 {
+                    return Err(error);
+                }
+                if manifest.changes.is_empty() {
+                    return Err(TrialError::AllReal { id: manifest.id }.into());
+                }
+                let mut finished = self.apply_open(&mut manifest, selection)?;
+                finished.notes.extend(real::said(real));
+                Ok(finished)
             }
             applied => applied,
         }
@@ -291,24 +302,8 @@ impl Engine {
         Ok(is_any)
     }
 
-    /// Marks what is not any more what the command changed, as an application would find it.
-    fn mark_changed(&self, manifest: &mut Manifest) -> Result<(), EngineError> {
-        self.note_undone(manifest)?;
-        for change in &mut manifest.changes {
-            let holds = |path: &TargetPath, baseline: &Baseline| {
-                baseline.still_holds(path.as_path()).unwrap_or(false)
-            };
-            let is_so = match &change.becomes {
-                TrialState::Moved { from, baseline } => holds(from, baseline),
-                TrialState::Nothing | TrialState::Like { .. } | TrialState::Linked { .. } => true,
-            };
-            change.is_conflict |= !is_so || !holds(&change.path, &change.baseline);
-        }
-        Ok(())
-    }
-
     /// Tells whether operations at a path or below it were begun since a moment, and none of what they did is in effect.
-    fn is_taken_back_since(
+    pub(crate) fn is_taken_back_since(
         &self,
         path: &TargetPath,
         moment: Timestamp,

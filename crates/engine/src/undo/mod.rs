@@ -17,6 +17,7 @@ mod by_then;
 mod carriers;
 mod excused;
 mod follow;
+mod foretell;
 mod futile;
 mod goal;
 mod half_way;
@@ -73,31 +74,11 @@ impl Engine {
         self.told_to_gates(self.carry_out(Verb::Undo, &make, options))
     }
 
-    /// Shows what an undo would do.
-    pub fn preview_undo(
-        &self,
-        what: &UndoWhat,
-        options: &UndoOptions,
-    ) -> Result<PlanView, EngineError> {
-        let (_, view) = self.look(&|options| self.plan(what, options), options)?;
-        Ok(view)
-    }
-
     /// Takes undos back.
     pub fn redo(&self, what: &RedoWhat, options: &UndoOptions) -> Result<UndoReport, EngineError> {
         self.recover_the_dead()?;
         let make = |options: &UndoOptions| self.plan_redo(what, options);
         self.told_to_gates(self.carry_out(Verb::Redo, &make, options))
-    }
-
-    /// Shows what a redo would do.
-    pub fn preview_redo(
-        &self,
-        what: &RedoWhat,
-        options: &UndoOptions,
-    ) -> Result<PlanView, EngineError> {
-        let (_, view) = self.look(&|options| self.plan_redo(what, options), options)?;
-        Ok(view)
     }
 
     /// Executes exactly the plan of what was asked for.

@@ -147,3 +147,48 @@ fn what_went_along_is_named_also_where_a_part_was_as_before_already() {
     assert!(told.contains("with what was built on it"), "{told}");
     assert!(told.contains("write n/k"), "{told}");
 }
+
+#[test]
+fn what_was_made_of_a_dead_run_is_named_and_goes_by_the_command_that_is_named() {
+    let world = World::new();
+    world.file("f", "1\n");
+    let run = dead(&world, "echo 2 >> f");
+    world.ok(&["--agent", "b", "cp", "f", "g"]);
+    let copy = newest(&world, "copy");
+    let output = world.run(&["--agent", "a", "recover", "--rollback", &run]);
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains(&format!("skipped: {copy} was built on it: copy f to g")),
+        "{told}"
+    );
+    let force = format!("take all of it back with `backout recover --rollback {run} --force`");
+    assert!(
+        told.contains(&format!("since this was built on it: {copy} copy f to g"))
+            && told.contains(&force),
+        "{told}"
+    );
+    let reply = world.run(&["--json", "recover", "--rollback", &run]);
+    let reply: serde_json::Value = serde_json::from_slice(&reply.stdout).unwrap();
+    let built_on = &reply["operations"][0]["built_on"][0];
+    assert!(
+        built_on["id"].as_str().unwrap().starts_with(&copy),
+        "{reply}"
+    );
+    // Nobody is sent to what has just failed without a word.
+    let status = said(&world.run(&["status"]));
+    assert!(
+        status.contains(&format!(
+            "`backout recover --rollback {run}`; that needs `--force` if something was built on it since"
+        )),
+        "{status}"
+    );
+    let forced = world.ok(&["--agent", "a", "recover", "--rollback", &run, "--force"]);
+    assert!(
+        forced.contains(&format!("with what was built on it: {copy} copy f to g")),
+        "{forced}"
+    );
+    assert_eq!(world.read("f"), "1\n");
+    assert!(!world.path("g").exists());
+    world.check_store();
+}

@@ -83,6 +83,68 @@ fn a_dry_run_does_not_take_a_dead_command_for_one_at_work() {
     assert_eq!(world.read("f"), "before\n");
 }
 
+/// Asks what an undo would do where something is to be settled first: there is no answer yet, and nothing is changed.
+fn is_not_foretold(world: &World, arguments: &[&str]) {
+    let before = world.tree();
+    let told = world.fails(1, arguments);
+    let verb = arguments[0];
+    let what = format!("what the {verb} would do is not known yet");
+    assert!(told.contains(&what), "{arguments:?}: {told}");
+    let first = format!("the {verb} settles that first, and only then chooses what to do");
+    assert!(told.contains(&first), "{told}");
+    assert!(told.contains("settle it with `backout recover`"), "{told}");
+    assert!(world.tree() == before);
+}
+
+#[test]
+fn a_dry_run_beside_a_dead_command_foretells_nothing_else() {
+    let world = World::new();
+    world.ok(&["write", "f", "--text", "older\n"]);
+    let write = newest(&world, "write");
+    dead_run(&world, &[], true);
+    for arguments in [
+        &["undo", "-n"][..],
+        &["undo", &write, "-n"],
+        &["undo", "f", "-n"],
+        &["redo", "-n"],
+    ] {
+        is_not_foretold(&world, arguments);
+    }
+    // When it is settled the dry run says what the undo does.
+    world.run(&["recover"]);
+    let run = newest(&world, "run");
+    let plan = world.json(&["undo", "-n"]);
+    assert!(plan["steps"].to_string().contains(&run), "{plan}");
+    world.ok(&["undo"]);
+    assert_eq!(world.read("f"), "before\n");
+}
+
+#[test]
+fn a_dry_run_beside_a_dead_undo_foretells_nothing_else() {
+    let world = World::new();
+    world.file("other", "0\n");
+    world.ok(&["write", "other", "--text", "1\n"]);
+    let other = newest(&world, "write");
+    for name in ["a", "b", "c"] {
+        world.file(name, "old\n");
+    }
+    let line = "for it in a b c; do echo new > $it; done";
+    world.ok(&["run", "--", "sh", "-c", line]);
+    let run = newest(&world, "run");
+    cut_off(&world, "file.swapped#2", &["undo", &run]);
+    for arguments in [&["undo", "-n"][..], &["undo", &run, "-n"], &["redo", "-n"]] {
+        is_not_foretold(&world, arguments);
+    }
+    // What has nothing to do with it is foretold.
+    world.ok(&["undo", &other, "-n"]);
+    world.ok(&["recover"]);
+    world.ok(&["undo", "-n"]);
+    world.ok(&["undo"]);
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.read(name), "old\n");
+    }
+}
+
 #[test]
 fn the_work_of_a_dead_run_stays_until_somebody_decides() {
     for (decision, f) in [("--keep", "run\n"), ("--rollback", "before\n")] {
@@ -177,6 +239,91 @@ fn a_trial_whose_application_died_is_put_back_and_applied_again() {
     let told = world.fails(1, &["try", "--apply"]);
     assert!(told.contains("changed since the command began"), "{told}");
     world.check_store();
+}
+
+/// A trial whose application died when it had swapped some of its names.
+fn trial_half_applied() -> World {
+    let world = World::new();
+    for name in ["a", "b", "c"] {
+        world.file(name, "old\n");
+    }
+    let line = "for it in a b c; do echo new > $it; done; echo n > n";
+    world.ok(&["try", "--", "sh", "-c", line]);
+    cut_off(&world, "file.swapped#2", &["try", "--apply"]);
+    world
+}
+
+const SOMEBODY: &str = "somebody else changed it meanwhile";
+
+#[test]
+fn a_trial_does_not_take_its_own_dead_application_for_somebody_else() {
+    let world = trial_half_applied();
+    let shown = world.ok(&["try", "--show"]);
+    assert!(!shown.contains(SOMEBODY), "{shown}");
+    assert!(
+        shown.contains("of these changes are real already: the process of operation "),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("died half-way, and `backout recover` settles that"),
+        "{shown}"
+    );
+    // A person's change beside it is one.
+    world.file("c", "a person's\n");
+    let shown = world.ok(&["try", "--show"]);
+    assert_eq!(shown.matches(SOMEBODY).count(), 1, "{shown}");
+}
+
+#[test]
+fn what_was_kept_of_a_dead_application_is_no_part_of_the_trial_any_more() {
+    let world = trial_half_applied();
+    let log = world.json(&["log", "-n", "1"]);
+    let id = log["operations"][0]["id"].as_str().unwrap();
+    world.ok(&["recover", "--keep", id]);
+    let shown = world.ok(&["try", "--show"]);
+    assert!(!shown.contains(SOMEBODY), "{shown}");
+    assert!(
+        shown.contains("of these changes are real already\n"),
+        "{shown}"
+    );
+    let told = said(&world.run(&["try", "--apply"]));
+    assert!(told.contains("of these changes are real already"), "{told}");
+    for name in ["a", "b", "c"] {
+        assert_eq!(world.read(name), "new\n", "{told}");
+    }
+    assert!(world.path("n").exists());
+    assert_eq!(
+        world.json(&["try", "--list"])["trials"],
+        serde_json::json!([])
+    );
+    world.check_store();
+}
+
+#[test]
+fn a_trial_of_which_all_is_real_already_is_over() {
+    let world = World::new();
+    world.file("a", "old\n");
+    world.ok(&["try", "--", "sh", "-c", "echo new > a"]);
+    world.file("a", "new\n");
+    let shown = world.ok(&["try", "--show"]);
+    assert!(
+        shown.contains("1 of these changes is real already"),
+        "{shown}"
+    );
+    let told = world.fails(1, &["try", "--apply"]);
+    assert!(
+        told.contains("there is nothing left to apply, and the trial is over"),
+        "{told}"
+    );
+    assert!(
+        told.contains("all that it changed is real already"),
+        "{told}"
+    );
+    assert_eq!(
+        world.json(&["try", "--list"])["trials"],
+        serde_json::json!([])
+    );
+    assert_eq!(world.read("a"), "new\n");
 }
 
 /// Cuts a command off at a named point.

@@ -225,3 +225,38 @@ fn a_trial_that_is_interrupted_while_it_is_applied_is_put_back_and_told() {
     all_are(&world, "old\n");
     world.check_store();
 }
+
+#[test]
+fn a_sandbox_that_is_interrupted_while_it_is_applied_is_put_back_and_applied_again() {
+    let world = World::in_memory();
+    for number in 0..FILES {
+        world.file(&format!("d/{number:05}"), "old\n");
+    }
+    // Too large to be known by its bytes.
+    world.file("a", &"x".repeat(200_000));
+    let line = "import os\nfor n in os.listdir('d'): open('d/' + n, 'w').write('new\\n')\nopen('a', 'a').write('y')";
+    world.ok(&["sandbox", "start"]);
+    world.ok(&["sandbox", "exec", "--", "python3", "-c", line]);
+    for arguments in [
+        &["sandbox", "apply"][..],
+        &["sandbox", "apply", "--only", "d/**"],
+    ] {
+        let (code, told) = interrupted(&world, arguments, "old\n", Signal::SIGINT);
+        if code == 0 {
+            // It was faster: then all of it is done.
+            all_are(&world, "new\n");
+            world.ok(&["undo"]);
+        } else {
+            assert_eq!(code, 130, "{told}");
+            assert!(told.contains("interrupted"), "{told}");
+        }
+        all_are(&world, "old\n");
+        assert_eq!(world.read("a").len(), 200_000);
+    }
+    world.ok(&["sandbox", "apply"]);
+    all_are(&world, "new\n");
+    assert_eq!(world.read("a").len(), 200_001);
+    world.ok(&["undo"]);
+    all_are(&world, "old\n");
+    world.check_store();
+}
