@@ -140,12 +140,12 @@ impl World {
         let words = ["-c", "-w", env!("CARGO_BIN_EXE_backout")];
         let mut command = self.program(Path::new("/usr/bin/setsid"), &words);
         command.args(arguments);
-        let (master, mut child) = self.begun_on_terminal(100, command, "");
+        let (master, mut child) = begun_on_terminal(100, command, "");
         let mut shown = String::new();
         let mut bytes = [0_u8; 4096];
         while !shown.contains(question) {
             let read = rustix::io::read(&master, &mut bytes).unwrap();
-            shown += &String::from_utf8_lossy(&bytes[..read]);
+            shown += &String::from_utf8_lossy(bytes.get(..read).unwrap());
         }
         rustix::io::write(&master, b"\x03").unwrap();
         shown += &read_terminal(master);
@@ -164,7 +164,7 @@ impl World {
     }
 
     fn on_terminal(&self, columns: u16, command: Command, typed: &str) -> Ran {
-        let (master, mut child) = self.begun_on_terminal(columns, command, typed);
+        let (master, mut child) = begun_on_terminal(columns, command, typed);
         let shown = read_terminal(master);
         self.shown(&shown, child.wait().unwrap())
     }
@@ -176,44 +176,6 @@ impl World {
             out: self.normal(&shown.replace("\r\n", "\n")),
             err: String::new(),
         }
-    }
-
-    /// Begins a command on a terminal of its own, where somebody has typed something already.
-    fn begun_on_terminal(
-        &self,
-        columns: u16,
-        mut command: Command,
-        typed: &str,
-    ) -> (OwnedFd, Child) {
-        let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        rustix::pty::grantpt(&master).unwrap();
-        rustix::pty::unlockpt(&master).unwrap();
-        let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
-        let size = Winsize {
-            ws_row: 24,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        rustix::termios::tcsetwinsize(&master, size).unwrap();
-        command.env("TERM", "xterm");
-        if !typed.is_empty() {
-            // When it is echoed, and between which lines, would be left to chance.
-            let mut mode = rustix::termios::tcgetattr(&master).unwrap();
-            mode.local_modes -= rustix::termios::LocalModes::ECHO;
-            rustix::termios::tcsetattr(&master, OptionalActions::Now, &mode).unwrap();
-            rustix::io::write(&master, typed.as_bytes()).unwrap();
-        }
-        {
-            let slave = || {
-                let place = OsStr::new(name.to_str().unwrap());
-                let opened = File::options().read(true).write(true).open(place);
-                Stdio::from(opened.unwrap())
-            };
-            command.stdin(slave()).stdout(slave()).stderr(slave());
-        }
-        // Our side of the terminal goes with the command: reading ends when the child has ended.
-        (master, command.spawn().unwrap())
     }
 
     /// Prepares the command, for what the other ways to run it do not do.
@@ -252,6 +214,39 @@ impl World {
     fn normal(&self, text: &str) -> String {
         text.replace(self.root.to_str().unwrap(), "$WORLD")
     }
+}
+
+/// Begins a command on a terminal of its own, where somebody has typed something already.
+fn begun_on_terminal(columns: u16, mut command: Command, typed: &str) -> (OwnedFd, Child) {
+    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    rustix::pty::grantpt(&master).unwrap();
+    rustix::pty::unlockpt(&master).unwrap();
+    let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
+    let size = Winsize {
+        ws_row: 24,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    rustix::termios::tcsetwinsize(&master, size).unwrap();
+    command.env("TERM", "xterm");
+    if !typed.is_empty() {
+        // When it is echoed, and between which lines, would be left to chance.
+        let mut mode = rustix::termios::tcgetattr(&master).unwrap();
+        mode.local_modes -= rustix::termios::LocalModes::ECHO;
+        rustix::termios::tcsetattr(&master, OptionalActions::Now, &mode).unwrap();
+        rustix::io::write(&master, typed.as_bytes()).unwrap();
+    }
+    {
+        let slave = || {
+            let place = OsStr::new(name.to_str().unwrap());
+            let opened = File::options().read(true).write(true).open(place);
+            Stdio::from(opened.unwrap())
+        };
+        command.stdin(slave()).stdout(slave()).stderr(slave());
+    }
+    // Our side of the terminal goes with the command: reading ends when the child has ended.
+    (master, command.spawn().unwrap())
 }
 
 fn read_terminal(master: OwnedFd) -> String {

@@ -296,7 +296,7 @@ fn what_was_kept_of_a_dead_application_is_no_part_of_the_trial_any_more() {
         world.json(&["try", "--list"])["trials"],
         serde_json::json!([])
     );
-    world.check_store();
+    world.ok(&["verify"]);
 }
 
 #[test]
