@@ -42,6 +42,7 @@ mod once;
 mod power;
 mod processes;
 mod programs;
+mod programs_decided;
 mod random;
 mod reach;
 mod redis;
