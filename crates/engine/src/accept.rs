@@ -8,7 +8,7 @@
 use backout_model::ports::{Driver, Durability, Entry, Examined, State};
 use backout_model::{
     Completion, Event, Operation, OperationId, OutcomeKind, Status, Target, TargetOutcome,
-    TaskStatus,
+    TaskStatus, Verb,
 };
 
 use crate::lifecycle::failed_everywhere;
@@ -29,6 +29,7 @@ impl Engine {
     ) -> Result<Recovered, EngineError> {
         let id = operation.id;
         let work = self.whole_work(operation)?;
+        self.put_away(&work)?;
         let about = match operation.undoes {
             Some(about) => self.store.operation(about)?,
             None => None,
@@ -69,6 +70,16 @@ impl Engine {
         }
         self.store.append(&Entry::of(events), Durability::Power)?;
         self.recovered(id, RecoveredAs::Kept, None, outcomes.unwrap_or_default())
+    }
+
+    /// Puts away what it left beside its targets. A command leaves nothing there that is ours.
+    fn put_away(&self, work: &Work<'_>) -> Result<(), EngineError> {
+        if work.operation.verb == Verb::Run {
+            return Ok(());
+        }
+        let files = self.as_files(&work.effect)?;
+        let effect = files.as_ref().unwrap_or(&work.effect);
+        Ok(self.driver_of(effect)?.put_away(effect)?)
     }
 
     /// Accepts what is there where that is nothing of what an undo or a redo was to make: it counts as not done. What it may

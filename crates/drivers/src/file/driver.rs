@@ -22,7 +22,8 @@ use super::changed::Happened;
 use super::compare::Current;
 use super::context::FileContext;
 use super::error::FileError;
-use super::execute::{run, tidy::is_left};
+use super::execute::run;
+use super::execute::tidy::{is_left, tidy};
 use super::judge::judge_all;
 use super::past;
 use super::plan;
@@ -389,6 +390,11 @@ impl Driver for FileDriver {
 
     fn is_in_place(&self, effect: &Effect) -> Result<bool, DriverError> {
         Ok(self.is_in_place(effect)?)
+    }
+
+    fn put_away(&self, effect: &Effect) -> Result<(), DriverError> {
+        let recipe = FileRecipe::decode(&effect.recipe)?;
+        Ok(tidy(&self.context, &recipe)?)
     }
 
     fn check_kept(

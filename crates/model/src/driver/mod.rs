@@ -145,6 +145,12 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Puts away what an operation that nobody finished left beside its targets: what is there is accepted. What it had taken
+    /// out of a slot goes back.
+    fn put_away(&self, _effect: &Effect) -> Result<(), DriverError> {
+        Ok(())
+    }
+
     /// Says what answers an effect, if it is answered by another one.
     fn answered_by(&self, _effect: &Effect) -> Result<Option<String>, DriverError> {
         Ok(None)

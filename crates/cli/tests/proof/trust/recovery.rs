@@ -280,6 +280,9 @@ fn what_was_kept_of_a_dead_application_is_no_part_of_the_trial_any_more() {
     let log = world.json(&["log", "-n", "1"]);
     let id = log["operations"][0]["id"].as_str().unwrap();
     world.ok(&["recover", "--keep", id]);
+    let names = std::fs::read_dir(world.path(".")).unwrap();
+    let mut names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.find(|name| name.starts_with(".backout-")), None);
     let shown = world.ok(&["try", "--show"]);
     assert!(!shown.contains(SOMEBODY), "{shown}");
     assert!(
