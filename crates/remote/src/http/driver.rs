@@ -258,6 +258,7 @@ impl Driver for HttpDriver {
         let completion = match staged.take()? {
             StagedCall::Call(ready) => {
                 let mut answered = ready.carry_out()?;
+                ready.wait_until_put(&mut answered)?;
                 if let Err(why) = ready.bring(&mut answered) {
                     let kind = OutcomeKind::Overtaken { why };
                     unlike.push(TargetOutcome::new(ready.call.target.clone(), kind));

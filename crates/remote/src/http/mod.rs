@@ -22,6 +22,7 @@ mod recipe;
 mod request;
 mod secrets;
 mod send;
+mod settled;
 mod thing;
 mod told;
 mod undo;

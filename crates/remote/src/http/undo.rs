@@ -115,6 +115,7 @@ impl HttpDriver {
         let (kept, body) = kept(id, &sight, is_over);
         if let (Some(answered), Some((now, _))) = (&sight.answered, &sight.thing) {
             ready.guards = ready.guard(answered, now);
+            ready.found = Some(now.clone());
         }
         let answer = AnswerRecipe {
             call: ready.call.clone(),

@@ -58,7 +58,7 @@ fn a_lost_answer_is_found_by_a_look() {
     it.service.fails(&[Fault::Drop]);
     let output = it.call("POST", "/things", r#"{"name": "bob"}"#);
     assert!(
-        said(&output).contains("it did not happen"),
+        said(&output).contains("a look finds no effect of it"),
         "{}",
         said(&output)
     );
@@ -112,10 +112,11 @@ fn a_lost_change_of_a_thing_is_seen_by_a_look() {
     it.service.fails(&[Fault::Drop]);
     let output = it.call("DELETE", "/things/7", "");
     assert!(
-        said(&output).contains("it did not happen"),
+        said(&output).contains("was sent, and a look finds no effect of it"),
         "{}",
         said(&output)
     );
+    assert!(!said(&output).contains("not sent"), "{}", said(&output));
     assert_eq!(it.service.names(), ["ann"]);
 }
 
@@ -163,4 +164,58 @@ fn what_was_there_before_a_lost_call_is_not_taken_for_its_effect() {
     it.world.run(&["undo", "@"]);
     it.world.run(&["recover", "--rollback", "@"]);
     assert_eq!(it.service.names(), ["dup"]);
+}
+
+#[test]
+fn a_yes_to_an_undo_is_not_believed_while_the_thing_is_still_there() {
+    for more in [&[][..], &[LOOKUP]] {
+        let it = Known::with(more);
+        it.makes("ann");
+        it.service.fails(&[Fault::Ignore; 30]);
+        let told = it.world.fails(1, &["undo", "--everywhere"]);
+        assert!(told.contains("the effect is still there after"), "{told}");
+        assert_eq!(it.service.names(), ["ann"], "{more:?}");
+        let failed = it.world.json(&["failed"]);
+        assert_eq!(failed["failed"].as_array().unwrap().len(), 1, "{failed}");
+        it.service.fails(&[]);
+        it.world.ok(&["failed", "--retry"]);
+        assert!(it.service.names().is_empty(), "{more:?}");
+    }
+}
+
+#[test]
+fn a_service_that_deletes_a_moment_later_is_waited_for_without_a_rule_to_verify() {
+    let it = Known::with(&[]);
+    it.makes("ann");
+    it.service.fails(&[Fault::Later]);
+    let undone = it.world.json(&["undo", "--everywhere"]);
+    assert!(undone.to_string().contains("compensated"), "{undone}");
+    assert!(it.service.names().is_empty());
+    assert_eq!(it.service.writes("DELETE"), 1);
+}
+
+#[test]
+fn an_undo_that_put_nothing_back_leaves_the_operation_in_effect() {
+    for (method, body, now) in [
+        ("PUT", r#"{"name": "bob"}"#, vec!["bob"]),
+        ("DELETE", "", vec![]),
+    ] {
+        let it = Known::with(&[]);
+        it.service.put("7", "ann");
+        let output = it.call(method, "/things/7", body);
+        assert!(output.status.success(), "{method}: {}", said(&output));
+        it.service.fails(&[Fault::Ignore; 30]);
+        let told = it.world.fails(1, &["undo", "--everywhere"]);
+        assert!(told.contains("and changed nothing in"), "{method}: {told}");
+        assert!(!told.contains("it is again what it was"), "{told}");
+        assert_eq!(it.service.names(), now, "{method}");
+        let operations = it.world.operations();
+        let stands = operations.iter().any(|it| it.1 == "committed");
+        assert!(stands, "{method}: {operations:?}");
+        let failed = it.world.json(&["failed"]);
+        assert_eq!(failed["failed"].as_array().unwrap().len(), 1, "{failed}");
+        it.service.fails(&[]);
+        it.world.ok(&["failed", "--retry"]);
+        assert_eq!(it.service.names(), ["ann"], "{method}");
+    }
 }
