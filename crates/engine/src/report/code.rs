@@ -63,6 +63,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         | EngineError::NoUndo { .. } => ErrorCode::Nothing,
         EngineError::Undecided { .. } => ErrorCode::Unclear,
         EngineError::NewestExpired { .. } => ErrorCode::Expired,
+        EngineError::NewestLost { .. } => ErrorCode::Irreversible,
         EngineError::PutBack { .. } => ErrorCode::PutBack,
         EngineError::Inseparable { .. } => ErrorCode::Inseparable,
         EngineError::NotTouched { .. } => ErrorCode::NotTouched,

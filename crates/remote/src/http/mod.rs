@@ -18,6 +18,7 @@ mod driver;
 mod error;
 mod facts;
 mod look;
+mod lost;
 mod recipe;
 mod request;
 mod secrets;

@@ -219,3 +219,90 @@ fn an_undo_that_put_nothing_back_leaves_the_operation_in_effect() {
         assert_eq!(it.service.names(), ["ann"], "{method}");
     }
 }
+
+#[test]
+fn a_call_whose_answer_lacks_what_its_inverse_needs_says_at_once_that_nothing_takes_it_back() {
+    let it = Known::with(&[]);
+    it.world.file("notes.txt", "one\n");
+    it.world.ok(&["write", "notes.txt", "--text", "two\n"]);
+    it.service.fails(&[Fault::Mute]);
+    let output = it.call("POST", "/things", r#"{"name": "ann"}"#);
+    let told = said(&output);
+    assert!(output.status.success(), "{told}");
+    let why = "its inverse needs `response.id`, and the service did not answer with that";
+    let note = format!("nothing takes it back: {why}");
+    assert!(told.contains(&note), "{told}");
+    assert!(!told.contains("undo with"), "{told}");
+    let id = it.world.json(&["log", "-n", "1"])["operations"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for words in [
+        &["undo", &id, "-n"][..],
+        &["undo", &id],
+        &["undo", &id, "--force"],
+    ] {
+        let output = it.world.run(words);
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {told}");
+        assert!(told.contains(why), "{words:?}: {told}");
+        assert!(!told.contains("--force"), "{words:?}: {told}");
+    }
+    // What can be undone is named, and that works.
+    let told = it.world.fails(1, &["undo", "--everywhere"]);
+    assert!(
+        told.contains("nothing takes back the newest operation"),
+        "{told}"
+    );
+    assert!(told.contains("the newest that can be undone is"), "{told}");
+    let (_, typed) = told.split_once("undo that one with `backout ").unwrap();
+    let words: Vec<&str> = typed.split_once('`').unwrap().0.split(' ').collect();
+    it.world.ok(&words);
+    assert_eq!(it.world.read("notes.txt"), "one\n");
+    assert_eq!(it.service.names(), ["ann"]);
+    it.world.check_store();
+}
+
+#[test]
+fn a_lost_call_that_nothing_takes_back_is_closed_by_keeping_it() {
+    let it = Known::with(&[]);
+    it.service.fails(&[Fault::Cut]);
+    let told = said(&it.call("POST", "/things", r#"{"name": "ann"}"#));
+    let why = "its inverse needs `response.id`, and nobody knows the answer";
+    assert!(
+        told.contains(
+            "look yourself, and take it back by hand if it is to go; then close it with `backout"
+        ),
+        "{told}"
+    );
+    assert!(told.contains(why) && !told.contains("--rollback"), "{told}");
+    for words in [
+        &["recover"][..],
+        &["recover", "--rollback", "@"],
+        &["recover", "--rollback", "@", "--force"],
+    ] {
+        let told = said(&it.world.run(words));
+        assert!(told.contains(why), "{words:?}: {told}");
+        assert!(
+            told.contains("it is not known whether it happened, and nothing takes it back: its"),
+            "{words:?}: {told}"
+        );
+        assert!(!told.contains("--force"), "{words:?}: {told}");
+    }
+    let told = it.world.ok(&["recover", "--keep", "@"]);
+    let kept = "what is there is kept; nothing takes it back: its inverse";
+    assert!(told.contains(kept), "{told}");
+    assert!(!told.contains("undo with"), "{told}");
+    assert_eq!(it.status(), "committed");
+    let status = it.world.json(&["status"]);
+    assert_eq!(
+        status["stuck"].as_array().map(Vec::len),
+        Some(0),
+        "{status}"
+    );
+    let told = it.world.ok(&["status"]);
+    assert!(!told.contains("not as recorded"), "{told}");
+    let told = it.world.fails(1, &["undo", "@"]);
+    assert!(told.contains(why) && !told.contains("--force"), "{told}");
+    assert_eq!(it.service.writes("DELETE"), 0);
+}

@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     Busy,
     /// Nothing is done, and it is called done.
     Ignore,
+    /// It is done, and the answer does not say what was made.
+    Mute,
     /// It is done, and this is answered.
     DoneBut(u16),
     /// It is done, and the connection is closed without a word.
@@ -158,6 +160,10 @@ fn serve(held: &Mutex<Held>, mut stream: TcpStream) {
             return;
         }
         _ => status,
+    };
+    let body = match fault {
+        Some(Fault::Mute) => json!({}),
+        _ => body,
     };
     let tag = body["version"]
         .as_u64()
