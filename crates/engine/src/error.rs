@@ -86,6 +86,8 @@ pub enum EngineError {
         outcomes: Vec<TargetOutcome>,
         /// Those of them that are as the operation was to make them.
         made: Vec<Target>,
+        /// Why nothing takes it back, if that is known.
+        lost: Option<String>,
     },
     /// A command ran, and what it did could not be recorded. Its log is there, and so is all that was kept: a recovery
     /// settles it.
@@ -196,6 +198,15 @@ pub enum EngineError {
         id: OperationId,
         /// Its line for people.
         summary: String,
+        /// The newest that can be undone, and its line for people.
+        older: (OperationId, String),
+    },
+    /// Nothing takes back what was done last, but something older can be undone.
+    #[error("nothing takes back the newest operation {id}", id = id.short())]
+    NewestLost {
+        id: OperationId,
+        /// Why nothing does.
+        why: String,
         /// The newest that can be undone, and its line for people.
         older: (OperationId, String),
     },

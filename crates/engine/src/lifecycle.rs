@@ -10,12 +10,12 @@
 
 use backout_crashpoint::crash_point;
 use backout_model::ports::{
-    Applied, AppliedChange, Driver, Entry, Prepared, Request, Ruling, Scope, Staged,
+    Applied, AppliedChange, Driver, Durability, Entry, Prepared, Request, Ruling, Scope, Staged,
 };
 use backout_model::{
-    ActPlan, Armed, Asked, Decided, Decision, Dependency, DependencyReason, Effect, Event, Intent,
-    OperationId, Status, Strategy, Target, TargetOutcome, TaskId, TaskStatus, Timestamp, Trigger,
-    Verb, arm, choose,
+    ActPlan, Armed, Asked, Completion, Decided, Decision, Dependency, DependencyReason, Effect,
+    Event, Intent, OperationId, Recipe, Status, Strategy, Target, TargetOutcome, TaskId,
+    TaskStatus, Timestamp, Trigger, Verb, arm, choose,
 };
 use backout_storage::StorageError;
 
@@ -319,6 +319,42 @@ impl Engine {
             }
         }
     }
+
+    /// Records of a write that it turned out to change nothing: there is nothing to take back.
+    fn changed_nothing(&self, id: OperationId) -> Result<(), EngineError> {
+        let event = Event::Abort {
+            id,
+            why: "it changed nothing".to_owned(),
+            outcomes: Vec::new(),
+            trigger: None,
+        };
+        self.record_end(id, vec![event], Durability::Process)
+    }
+
+    /// Records how a write ended.
+    fn record_end(
+        &self,
+        id: OperationId,
+        events: Vec<Event>,
+        durability: Durability,
+    ) -> Result<(), EngineError> {
+        if let Err(cause) = self.store.append(&Entry::of(events), durability) {
+            // Without a journal nothing can be taken back either: a recovery does it.
+            self.abandon(id);
+            return Err(EngineError::NotRecorded { id, cause });
+        }
+        Ok(())
+    }
+
+    /// Says why nothing takes an effect back that has just ended, if what it told shows that.
+    fn lost_at_its_end(&self, recipe: Recipe, completion: &Completion) -> Option<String> {
+        let effect = Effect {
+            recipe,
+            completion: Some(completion.clone()),
+        };
+        let driver = self.driver_of(&effect).ok()?;
+        driver.no_way_back(&effect).ok().flatten()
+    }
 }
 
 /// Says why the way back is not kept whole, where it was to be: who undoes it may need to know.
@@ -399,13 +435,19 @@ impl StagedOperation<'_> {
         depends_on.sort_unstable();
         depends_on.dedup();
         let armed = engine.arm(id, head, &self.context, self.prepared, depends_on)?;
+        let recipe = armed.recipe().clone();
         // From here on the leases end with the record that ends the operation.
         self.lease.is_ended_by_a_record();
         let Applied {
             completion,
             durability,
             unlike,
+            is_idle,
         } = engine.apply(armed)?;
+        if is_idle {
+            engine.changed_nothing(id)?;
+            return Ok(Finished::nothing(self.summary, notes));
+        }
         let verified = match verify() {
             Err(why) => Err(EngineError::NotVerified { why }),
             Ok(()) if is_watched => engine.watched(&AppliedChange {
@@ -422,6 +464,9 @@ impl StagedOperation<'_> {
             return Err(engine.take_back_applied(id, completion, cause, None));
         }
         notes.extend(unlike.iter().map(said_of_unlike));
+        let lost = engine.lost_at_its_end(recipe, &completion);
+        let is_lost = lost.is_some();
+        notes.extend(lost.map(|why| format!("nothing takes it back: {why}")));
         let mut events = vec![Event::Applied { id, completion }];
         let status = if self.context.task.is_some() {
             Status::Applied
@@ -430,12 +475,7 @@ impl StagedOperation<'_> {
             Status::Committed
         };
         crash_point("engine.before-commit");
-        let durability = durability_of(is_watched, durability);
-        if let Err(error) = engine.store.append(&Entry::of(events), durability) {
-            // Without a journal nothing can be taken back either: a recovery does it.
-            engine.abandon(id);
-            return Err(EngineError::NotRecorded { id, cause: error });
-        }
+        engine.record_end(id, events, durability_of(is_watched, durability))?;
         crash_point("engine.committed");
         Ok(Finished {
             id: Some(id),
@@ -444,6 +484,7 @@ impl StagedOperation<'_> {
             strategy: Some(self.decision.strategy),
             decision: Some(self.decision),
             notes,
+            is_lost,
             left: None,
             is_again: false,
         })

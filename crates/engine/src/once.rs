@@ -173,6 +173,7 @@ impl Engine {
                     notes.push("a part of it was undone since".to_owned());
                 }
                 Ok(Finished {
+                    is_lost: self.no_way_back(&operation)?.is_some(),
                     id: Some(id),
                     summary: operation.summary,
                     status: Some(status),

@@ -456,6 +456,7 @@ impl Engine {
             _ => None,
         };
         Ok(Recovered {
+            lost: self.no_way_back(&operation)?,
             id,
             stays,
             verb: operation.verb,

@@ -63,6 +63,7 @@ impl Engine {
                 cause,
                 outcomes,
                 made,
+                lost: driver.no_way_back(effect).unwrap_or_default(),
             }
         }
     }
@@ -118,6 +119,7 @@ impl Engine {
                     .flat_map(|step| step.outcomes)
                     .collect(),
                 made: Vec::new(),
+                lost: None,
             },
             Err(error) => {
                 // It is in effect, and told as one that could not be taken back.

@@ -186,7 +186,7 @@ fn report(error: &HttpError) -> Report {
             .because("nothing is known that takes it back")
             .next("say what does in a [[compensation]] of backout.toml")
             .next("give `--irreversible`: it is sent when somebody approves it, or when its task is committed"),
-        error @ (HttpError::Template(_) | HttpError::NotSent { .. } | HttpError::Refused { .. } | HttpError::Unknown { .. } | HttpError::StillThere { .. } | HttpError::Stopped { .. } | HttpError::Interrupted { .. } | HttpError::NothingThere { .. } | HttpError::Changed { .. } | HttpError::TooLarge { .. } | HttpError::Contents(_)) => Report::refused(error.to_string()),
+        error @ (HttpError::Template(_) | HttpError::NotSent { .. } | HttpError::Refused { .. } | HttpError::Unknown { .. } | HttpError::StillThere { .. } | HttpError::NoEffect { .. } | HttpError::Unheeded { .. } | HttpError::Stopped { .. } | HttpError::Interrupted { .. } | HttpError::NothingThere { .. } | HttpError::Changed { .. } | HttpError::TooLarge { .. } | HttpError::Contents(_)) => Report::refused(error.to_string()),
     }
 }
 

@@ -81,7 +81,13 @@ fn became(recovered: &Recovered) -> String {
             "what is there is kept; nothing is as this {} was to make it, so it counts as not done",
             recovered.verb
         ),
-        RecoveredAs::Kept => format!("what is there is kept; undo with {undo}"),
+        RecoveredAs::Kept => match &recovered.lost {
+            Some(why) => format!(
+                "what is there is kept; nothing takes it back: {}",
+                printable(why)
+            ),
+            None => format!("what is there is kept; undo with {undo}"),
+        },
         RecoveredAs::TakenBack => taken_back(recovered),
         // Force does not help, or was tried.
         RecoveredAs::Interrupted if is_beyond_force(recovered) => format!(
@@ -106,6 +112,12 @@ fn became(recovered: &Recovered) -> String {
             "its watcher died; what it had done is kept. Keep it with {}, take it back with {}",
             typed(&format!("recover --keep {short}")),
             typed(&format!("recover --rollback {short}"))
+        ),
+        RecoveredAs::InDoubt if let Some(why) = &recovered.lost => format!(
+            "it is not known whether it happened, and nothing takes it back: {}. Look yourself, and take it back by hand if it is \
+             to go; then close it with {}",
+            printable(why),
+            typed(&format!("recover --keep {short}"))
         ),
         RecoveredAs::InDoubt => format!(
             "it was left half-way and cannot be taken back as it stands; nothing was touched. Keep what is there with {}, or \

@@ -91,7 +91,12 @@ pub(crate) fn finished(session: &mut Session, finished: &Finished, said: &str) {
         _ => String::new(),
     };
     let undo = typed(&format!("undo {}", operation.short()));
-    let how = format!("({}{task}, undo with {undo})", id(operation));
+    let undo = if finished.is_lost {
+        String::new()
+    } else {
+        format!(", undo with {undo}")
+    };
+    let how = format!("({}{task}{undo})", id(operation));
     let before = format!("done before: {}", finished.summary);
     let said = if finished.is_again { &before } else { said };
     let said = session.here.shorten(&printable(said));

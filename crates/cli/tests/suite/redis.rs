@@ -284,3 +284,24 @@ fn a_server_that_is_away_is_said_and_nothing_is_lost() {
     shop.world.did(["undo", "@", "--force"]);
     assert_eq!(shop.value("a").as_deref(), Some("1"));
 }
+
+#[test]
+fn a_command_that_changes_nothing_is_no_operation() {
+    let shop = Shop::new();
+    shop.world
+        .did(["redis", "--url", &shop.url, "SET", "k", "v"]);
+    for words in [["DEL", "nothere"], ["PERSIST", "k"]] {
+        let ran = shop.redis(words);
+        assert!(ran.out.contains("(integer) 0"), "{ran}");
+        assert!(
+            ran.to_string()
+                .contains("nothing to do: everything is already as asked"),
+            "{ran}"
+        );
+    }
+    let ran = shop.redis(["SET", "k", "v"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    let undone = shop.world.cli(["undo"]);
+    assert_eq!(undone.code, 0, "{undone}");
+    assert_eq!(shop.value("k"), None);
+}

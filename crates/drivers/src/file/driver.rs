@@ -110,6 +110,7 @@ impl FileDriver {
             // What was made is on the disk, and can be looked at again.
             durability: Durability::Process,
             unlike: happened.unlike,
+            is_idle: false,
         })
     }
 

@@ -252,6 +252,7 @@ impl Driver for HandlerDriver {
             completion: Completion(serde_json::json!({ "answer": answer })),
             durability: Durability::Power,
             unlike: Vec::new(),
+            is_idle: false,
         })
     }
 

@@ -307,6 +307,7 @@ impl SqliteDriver {
             completion: Completion(json!({ "committed": true })),
             durability: Durability::Process,
             unlike: Vec::new(),
+            is_idle: false,
         })
     }
 

@@ -217,6 +217,9 @@ pub struct Finished {
     pub decision: Option<Decision>,
     /// Things worth knowing.
     pub notes: Vec<String>,
+    /// Whether nothing takes it back; a note says why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lost: bool,
     /// What was left out of a trial that was applied in part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<LeftPending>,
@@ -235,6 +238,7 @@ impl Finished {
             strategy: None,
             decision: None,
             notes,
+            is_lost: false,
             left: None,
             is_again: false,
         }

@@ -50,6 +50,9 @@ pub struct Recovered {
     /// What nobody can tell any more of what it did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
+    /// Why nothing takes it back, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
     /// The processes of a command that nobody watched any more, and that were ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<String>,

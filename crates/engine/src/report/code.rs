@@ -64,6 +64,7 @@ pub(super) fn of(error: &EngineError) -> ErrorCode {
         EngineError::Undecided { .. } => ErrorCode::Unclear,
         EngineError::NotSettledYet { .. } => ErrorCode::Unfinished,
         EngineError::NewestExpired { .. } => ErrorCode::Expired,
+        EngineError::NewestLost { .. } => ErrorCode::Irreversible,
         EngineError::PutBack { .. } => ErrorCode::PutBack,
         EngineError::Inseparable { .. } => ErrorCode::Inseparable,
         EngineError::NotTouched { .. } => ErrorCode::NotTouched,

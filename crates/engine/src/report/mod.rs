@@ -136,8 +136,9 @@ fn told(error: EngineError) -> Report {
             id,
             cause,
             outcomes,
-            ..
-        } => half_done(id, *cause, &outcomes),
+            lost,
+            made: _,
+        } => half_done(id, *cause, &outcomes, lost),
         EngineError::Refused { id, why } => Report::refused("nothing was written")
             .operation(id)
             .because(why)
@@ -188,6 +189,7 @@ fn told(error: EngineError) -> Report {
         EngineError::NewestExpired { id, summary, older } => {
             plan::newest_expired(id, &summary, &older)
         }
+        EngineError::NewestLost { id, why, older } => plan::newest_lost(id, why, &older),
         EngineError::NothingOnPath {
             path,
             leads_to: Some(to),
@@ -394,7 +396,12 @@ fn left_over(id: OperationId, left: LeftOver) -> Report {
         .because(format!("but something of ours is left: {}", left.what))
 }
 
-fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) -> Report {
+fn half_done(
+    id: OperationId,
+    cause: EngineError,
+    outcomes: &[TargetOutcome],
+    lost: Option<String>,
+) -> Report {
     let inner = Report::from(cause);
     let mut report = Report::refused(format!("operation {} is half done", id.short()));
     report = report.because(inner.what);
@@ -404,6 +411,14 @@ fn half_done(id: OperationId, cause: EngineError, outcomes: &[TargetOutcome]) ->
         .filter(|outcome| !outcome.kind.is_taken_back())
     {
         report = report.because(format!("`{}`: {}", outcome.target, outcome.kind));
+    }
+    if let Some(why) = lost {
+        return report
+            .because(format!("nothing takes it back: {why}"))
+            .next_call(
+                "look yourself, and take it back by hand if it is to go; then close it with {}",
+                [Call::keep(id)],
+            );
     }
     report
         .next_call("see what is kept with {}", [Call::show(id)])

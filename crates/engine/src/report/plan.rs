@@ -188,6 +188,20 @@ pub(super) fn newest_expired(
     .next_call("undo that one with {}", [Call::undo(&[*older])])
 }
 
+pub(super) fn newest_lost(
+    id: OperationId,
+    why: String,
+    (older, older_summary): &(OperationId, String),
+) -> Report {
+    let (short, older_short) = (id.short(), older.short());
+    Report::refused(format!("nothing takes back the newest operation {short}"))
+        .because(why)
+        .because(format!(
+            "the newest that can be undone is {older_short}: {older_summary}"
+        ))
+        .next_call("undo that one with {}", [Call::undo(&[*older])])
+}
+
 /// Says that a link was not written, but what it leads to.
 pub(super) fn nothing_on_link(path: &Key, to: &TargetPath, at_work: Option<NotOver>) -> Report {
     let report = Report::refused(format!("there is nothing to undo at `{path}`"));

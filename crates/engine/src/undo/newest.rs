@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use backout_model::{
-    DependencyReason, Key, Operation, OperationId, Status, Target, TargetPath, Verb,
+    DependencyReason, Key, Operation, OperationId, Status, Strategy, Target, TargetPath, Verb,
 };
 use backout_storage::Filter;
 
@@ -54,6 +54,19 @@ impl Engine {
                 return Err(EngineError::NewestExpired {
                     id: newest.id,
                     summary: newest.summary,
+                    older: (older.id, older.summary),
+                });
+            }
+        }
+        if let Some(why) = self.no_way_back(&newest)? {
+            let can_go = |operation: &Operation| {
+                let is_kept = is_act(operation) && operation.retained;
+                Ok(is_kept && self.no_way_back(operation)?.is_none())
+            };
+            if let Some(older) = self.newest_seen_from(&filter, can_go)? {
+                return Err(EngineError::NewestLost {
+                    id: newest.id,
+                    why,
                     older: (older.id, older.summary),
                 });
             }
@@ -139,6 +152,23 @@ impl Engine {
         }
         aim.parts.extend(parts);
         Ok(aim)
+    }
+
+    /// Says why nothing takes an operation back, if what was recorded of it shows that.
+    pub(crate) fn no_way_back(&self, operation: &Operation) -> Result<Option<String>, EngineError> {
+        let may_be = match operation.decision.strategy {
+            Strategy::Compensation | Strategy::Irreversible => operation.undoes.is_none(),
+            Strategy::Snapshot | Strategy::Transaction => false,
+        };
+        if !may_be || !operation.retained || !operation.status.is_in_effect() {
+            return Ok(None);
+        }
+        let effect = self.store.effect(operation.id)?;
+        // Of a driver that is not there the plan says so.
+        match self.driver_of(&effect) {
+            Ok(driver) => Ok(driver.no_way_back(&effect)?),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Names the command inside of which an operation was done, if that is over: that is what somebody did last.

@@ -164,7 +164,7 @@ fn finished(it: &Finished) -> String {
             "Done as operation {}: {}.\n{}",
             id.short(),
             it.summary,
-            back(id)
+            if it.is_lost { String::new() } else { back(id) }
         ),
         None => format!("Nothing had to be done: {}.\n", it.summary),
     };

@@ -156,6 +156,11 @@ pub trait Driver: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Says why nothing takes an effect back, if what was recorded of it shows that. Nobody is asked.
+    fn no_way_back(&self, _effect: &Effect) -> Result<Option<String>, DriverError> {
+        Ok(None)
+    }
+
     /// Says of each thing that an effect keeps, for a name that is needed, what is wrong with it, if something is. Looks
     /// only. Nothing is said of contents: the store looks at those itself.
     fn check_kept(

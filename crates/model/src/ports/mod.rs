@@ -431,6 +431,8 @@ pub struct Applied {
     pub durability: Durability,
     /// Targets that a second look found to be something else than was meant.
     pub unlike: Vec<TargetOutcome>,
+    /// Whether it turned out to change nothing: then it does not count as done.
+    pub is_idle: bool,
 }
 
 impl Applied {
@@ -452,6 +454,7 @@ impl Applied {
             completion: Completion::default(),
             durability: Durability::Process,
             unlike: unlike.collect(),
+            is_idle: false,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::facts::filled;
 use super::look::{refused, wait_until_gone};
 use super::recipe::Answered;
 use super::send::{PAUSE_MS, PAUSE_MS_MAX, Ready, TRIES_MAX, key_of};
+use super::settled::SETTLE_MS_MAX;
 
 impl Ready {
     /// Sends the call that answers this one until the service takes it, and waits until the effect is gone.
@@ -35,6 +36,14 @@ impl Ready {
         {
             let limit_ms = verify.limit_ms;
             let call = name;
+            return Err(HttpError::StillThere { call, limit_ms });
+        }
+        let is_verified =
+            verify.is_some() && answered.is_none_or(|answered| !answered.gone_at_once);
+        if let (Taken::Good, Some(answered), false) = (&taken, answered, is_verified)
+            && self.stays(inverse, answered)?
+        {
+            let (call, limit_ms) = (name, SETTLE_MS_MAX);
             return Err(HttpError::StillThere { call, limit_ms });
         }
         match taken {

@@ -258,6 +258,7 @@ impl Driver for HttpDriver {
         let completion = match staged.take()? {
             StagedCall::Call(ready) => {
                 let mut answered = ready.carry_out()?;
+                ready.wait_until_put(&mut answered)?;
                 if let Err(why) = ready.bring(&mut answered) {
                     let kind = OutcomeKind::Overtaken { why };
                     unlike.push(TargetOutcome::new(ready.call.target.clone(), kind));
@@ -286,6 +287,7 @@ impl Driver for HttpDriver {
             completion,
             durability: Durability::Power,
             unlike,
+            is_idle: false,
         })
     }
 
@@ -341,6 +343,14 @@ impl Driver for HttpDriver {
         }))
     }
 
+    fn no_way_back(&self, effect: &Effect) -> Result<Option<String>, DriverError> {
+        let HttpRecipe::Call(call) = effect.recipe.read(VERSION)? else {
+            return Ok(None);
+        };
+        let answered = answered_in(effect.completion.as_ref());
+        Ok(self.ready(*call)?.no_way_back(answered.as_ref()))
+    }
+
     fn outline(&self, effect: &Effect) -> Result<Outline, DriverError> {
         let (target, is_exact, is_seen) = match effect.recipe.read(VERSION)? {
             HttpRecipe::Call(call) => {
@@ -381,7 +391,15 @@ impl Driver for HttpDriver {
         let state = state.unwrap_or_else(|error| State::Other {
             why: error.to_string(),
         });
-        Ok(vec![Examined::new(0, target, state)])
+        // Whether anything takes it back is no question where it is not there.
+        let lost = match state {
+            State::Before => None,
+            State::After | State::Other { .. } => self.no_way_back(effect).unwrap_or_default(),
+        };
+        Ok(vec![Examined {
+            lost,
+            ..Examined::new(0, target, state)
+        }])
     }
 
     fn differing(
@@ -389,6 +407,10 @@ impl Driver for HttpDriver {
         effect: &Effect,
         looking: &Looking<'_>,
     ) -> Result<Vec<Differing>, DriverError> {
+        // Of a lost call that somebody says has happened nobody can tell what it left.
+        if effect.completion.is_none() && self.no_way_back(effect)?.is_some() {
+            return Ok(Vec::new());
+        }
         let (target, state) = self.sight_of(effect)?;
         // Who does not answer says nothing.
         let why = match state? {

@@ -55,6 +55,21 @@ pub enum HttpError {
         /// How long was waited.
         limit_ms: u64,
     },
+    /// The service did nothing, and a look shows that.
+    #[error("`{call}` was sent, and a look finds no effect of it: {why}")]
+    NoEffect {
+        call: String,
+        /// What happened.
+        why: String,
+    },
+    /// It was answered, and the thing is as it was before that.
+    #[error("the service took `{call}` and changed nothing in {limit_ms} ms")]
+    Unheeded {
+        /// The call that was to put a thing back.
+        call: String,
+        /// How long was waited.
+        limit_ms: u64,
+    },
     /// Somebody stopped it before anything was sent.
     #[error("`{call}` was interrupted")]
     Stopped { call: String },
@@ -92,7 +107,11 @@ pub enum HttpError {
 impl Fault for HttpError {
     fn may_pass(&self) -> bool {
         match self {
-            Self::NotSent { .. } | Self::Unknown { .. } | Self::StillThere { .. } => true,
+            Self::NotSent { .. }
+            | Self::Unknown { .. }
+            | Self::StillThere { .. }
+            | Self::NoEffect { .. }
+            | Self::Unheeded { .. } => true,
             Self::Refused { status, .. } => *status == 429 || *status >= 500,
             Self::BadRequest(_)
             | Self::Secret { .. }

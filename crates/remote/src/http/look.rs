@@ -15,7 +15,7 @@ use super::recipe::{Answered, CallRecipe, Seen};
 use super::send::{Ready, plain};
 
 /// How long to wait between two looks for an effect that takes its time.
-const SETTLE_PAUSE_MS: u64 = 100;
+pub(super) const SETTLE_PAUSE_MS: u64 = 100;
 
 /// Of things with more fields than this it is not kept which of them others changed.
 const FIELDS_MAX: usize = 500;

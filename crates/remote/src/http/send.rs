@@ -16,7 +16,7 @@ use super::client::{Answer, Call, Silence, pause, send};
 use super::error::HttpError;
 use super::facts::{captured, facts, variable};
 use super::look::{find, is_gone, refused, see, state_of, stopped};
-use super::recipe::{Answered, CallRecipe};
+use super::recipe::{Answered, CallRecipe, Seen};
 use super::request::Heard;
 
 /// How often a call is tried.
@@ -38,6 +38,8 @@ pub(super) struct Ready {
     pub(super) brings: Option<Vec<u8>>,
     /// Headers that hold only while this is so: `If-Match`, for one.
     pub(super) guards: Vec<(String, String)>,
+    /// What a look found right before the call that answers this one.
+    pub(super) found: Option<Seen>,
     pub(super) heard: Heard,
     pub(super) watch: Watch,
 }
@@ -51,6 +53,7 @@ impl Ready {
             before: None,
             brings: None,
             guards: Vec::new(),
+            found: None,
             heard: Heard::default(),
             watch,
         }
@@ -218,8 +221,7 @@ impl Ready {
             Ok(Some((State::After, Some(answered)))) => Ok(self.with_look(answered)),
             Ok(Some((State::Before, _))) => {
                 let call = self.name();
-                let why = format!("{why}, and a look shows that it did not happen");
-                Err(HttpError::NotSent { call, why })
+                Err(HttpError::NoEffect { call, why })
             }
             Ok(_) => Err(self.unknown(why)),
             Err(error) => Err(self.unknown(format!("{why}; {error}"))),

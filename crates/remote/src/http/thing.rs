@@ -3,7 +3,7 @@
 //! An inverse takes away whatever others made of the thing since. So it is compared first, and what a forced undo takes away is kept:
 //! a redo makes the thing again and gives it the fields that others had changed.
 
-use backout_model::compensation::{Encoding, Look};
+use backout_model::compensation::{CallTemplate, Encoding, Look, Template};
 use serde_json::{Map, Value};
 
 use super::client::{Call, send};
@@ -41,17 +41,19 @@ impl Ready {
 
     /// Gives the guard under which the inverse takes away what was just looked at, if it goes to the same place.
     pub(super) fn guard(&self, answered: &Answered, now: &Seen) -> Vec<(String, String)> {
-        let facts = self.facts(Some(answered));
         let rule = self.call.rule.as_ref();
-        let (Some(look), Some(inverse)) = (self.eye(), rule.and_then(|it| it.inverse.as_ref()))
-        else {
-            return Vec::new();
-        };
-        let fill = |it: &backout_model::compensation::Template| {
-            it.fill(&facts, &variable, Encoding::Url).ok()
-        };
-        let is_same = inverse.method == "DELETE" && fill(&look.url) == fill(&inverse.url);
-        now.guard().filter(|_| is_same).into_iter().collect()
+        let inverse = rule.and_then(|rule| rule.inverse.as_ref());
+        let is_same = |it: &CallTemplate| it.method == "DELETE" && self.is_at_look(it, answered);
+        let guard = now.guard().filter(|_| inverse.is_some_and(is_same));
+        guard.into_iter().collect()
+    }
+
+    /// Tells whether a call goes to where it is looked at what was made.
+    pub(super) fn is_at_look(&self, inverse: &CallTemplate, answered: &Answered) -> bool {
+        let facts = self.facts(Some(answered));
+        let fill = |it: &Template| it.fill(&facts, &variable, Encoding::Url).ok();
+        let look = self.eye();
+        look.is_some_and(|look| fill(&look.url) == fill(&inverse.url))
     }
 
     /// Gives a thing that was made again what others had changed in it. The error says why they do not have it back.

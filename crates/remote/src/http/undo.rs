@@ -99,8 +99,12 @@ impl HttpDriver {
             templates.any(|it| it.holes().any(Hole::is_of_answer))
         };
         let is_forced = how.on_conflict == OnConflict::Force;
+        let lost = ready.no_way_back(sight.answered.as_ref());
         let kind = match sight.state.clone() {
             State::Before => OutcomeKind::AlreadyGone,
+            State::After | State::Other { .. } if let Some(why) = lost => {
+                OutcomeKind::Failed { why }
+            }
             State::After => OutcomeKind::Compensated,
             changed @ State::Other { .. } if sight.thing.is_some() => {
                 changed.taken_back(how.on_conflict)
@@ -115,6 +119,7 @@ impl HttpDriver {
         let (kept, body) = kept(id, &sight, is_over);
         if let (Some(answered), Some((now, _))) = (&sight.answered, &sight.thing) {
             ready.guards = ready.guard(answered, now);
+            ready.found = Some(now.clone());
         }
         let answer = AnswerRecipe {
             call: ready.call.clone(),

@@ -398,6 +398,10 @@ impl Driver for RedisDriver {
                 });
             }
         };
+        let pairs = std::iter::zip(&ready.keys.changes, &after);
+        let is_idle = pairs
+            .into_iter()
+            .all(|(change, after)| change.before == *after);
         let completion = Completion(serde_json::to_value(After { after })?);
         let effect = Effect {
             recipe,
@@ -408,6 +412,7 @@ impl Driver for RedisDriver {
         Ok(Applied {
             completion,
             durability: Durability::Process,
+            is_idle,
             ..Applied::seen(seen)
         })
     }

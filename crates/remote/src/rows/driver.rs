@@ -400,6 +400,7 @@ impl<S: Server> Driver for RowsDriver<S> {
             completion: Completion::default(),
             durability: Durability::Process,
             unlike: Vec::new(),
+            is_idle: false,
         })
     }
 

@@ -58,7 +58,7 @@ fn a_lost_answer_is_found_by_a_look() {
     it.service.fails(&[Fault::Drop]);
     let output = it.call("POST", "/things", r#"{"name": "bob"}"#);
     assert!(
-        said(&output).contains("it did not happen"),
+        said(&output).contains("a look finds no effect of it"),
         "{}",
         said(&output)
     );
@@ -112,10 +112,11 @@ fn a_lost_change_of_a_thing_is_seen_by_a_look() {
     it.service.fails(&[Fault::Drop]);
     let output = it.call("DELETE", "/things/7", "");
     assert!(
-        said(&output).contains("it did not happen"),
+        said(&output).contains("was sent, and a look finds no effect of it"),
         "{}",
         said(&output)
     );
+    assert!(!said(&output).contains("not sent"), "{}", said(&output));
     assert_eq!(it.service.names(), ["ann"]);
 }
 
@@ -163,4 +164,145 @@ fn what_was_there_before_a_lost_call_is_not_taken_for_its_effect() {
     it.world.run(&["undo", "@"]);
     it.world.run(&["recover", "--rollback", "@"]);
     assert_eq!(it.service.names(), ["dup"]);
+}
+
+#[test]
+fn a_yes_to_an_undo_is_not_believed_while_the_thing_is_still_there() {
+    for more in [&[][..], &[LOOKUP]] {
+        let it = Known::with(more);
+        it.makes("ann");
+        it.service.fails(&[Fault::Ignore; 30]);
+        let told = it.world.fails(1, &["undo", "--everywhere"]);
+        assert!(told.contains("the effect is still there after"), "{told}");
+        assert_eq!(it.service.names(), ["ann"], "{more:?}");
+        let failed = it.world.json(&["failed"]);
+        assert_eq!(failed["failed"].as_array().unwrap().len(), 1, "{failed}");
+        it.service.fails(&[]);
+        it.world.ok(&["failed", "--retry"]);
+        assert!(it.service.names().is_empty(), "{more:?}");
+    }
+}
+
+#[test]
+fn a_service_that_deletes_a_moment_later_is_waited_for_without_a_rule_to_verify() {
+    let it = Known::with(&[]);
+    it.makes("ann");
+    it.service.fails(&[Fault::Later]);
+    let undone = it.world.json(&["undo", "--everywhere"]);
+    assert!(undone.to_string().contains("compensated"), "{undone}");
+    assert!(it.service.names().is_empty());
+    assert_eq!(it.service.writes("DELETE"), 1);
+}
+
+#[test]
+fn an_undo_that_put_nothing_back_leaves_the_operation_in_effect() {
+    for (method, body, now) in [
+        ("PUT", r#"{"name": "bob"}"#, vec!["bob"]),
+        ("DELETE", "", vec![]),
+    ] {
+        let it = Known::with(&[]);
+        it.service.put("7", "ann");
+        let output = it.call(method, "/things/7", body);
+        assert!(output.status.success(), "{method}: {}", said(&output));
+        it.service.fails(&[Fault::Ignore; 30]);
+        let told = it.world.fails(1, &["undo", "--everywhere"]);
+        assert!(told.contains("and changed nothing in"), "{method}: {told}");
+        assert!(!told.contains("it is again what it was"), "{told}");
+        assert_eq!(it.service.names(), now, "{method}");
+        let operations = it.world.operations();
+        let stands = operations.iter().any(|it| it.1 == "committed");
+        assert!(stands, "{method}: {operations:?}");
+        let failed = it.world.json(&["failed"]);
+        assert_eq!(failed["failed"].as_array().unwrap().len(), 1, "{failed}");
+        it.service.fails(&[]);
+        it.world.ok(&["failed", "--retry"]);
+        assert_eq!(it.service.names(), ["ann"], "{method}");
+    }
+}
+
+#[test]
+fn a_call_whose_answer_lacks_what_its_inverse_needs_says_at_once_that_nothing_takes_it_back() {
+    let it = Known::with(&[]);
+    it.world.file("notes.txt", "one\n");
+    it.world.ok(&["write", "notes.txt", "--text", "two\n"]);
+    it.service.fails(&[Fault::Mute]);
+    let output = it.call("POST", "/things", r#"{"name": "ann"}"#);
+    let told = said(&output);
+    assert!(output.status.success(), "{told}");
+    let why = "its inverse needs `response.id`, and the service did not answer with that";
+    let note = format!("nothing takes it back: {why}");
+    assert!(told.contains(&note), "{told}");
+    assert!(!told.contains("undo with"), "{told}");
+    let id = it.world.json(&["log", "-n", "1"])["operations"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for words in [
+        &["undo", &id, "-n"][..],
+        &["undo", &id],
+        &["undo", &id, "--force"],
+    ] {
+        let output = it.world.run(words);
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {told}");
+        assert!(told.contains(why), "{words:?}: {told}");
+        assert!(!told.contains("--force"), "{words:?}: {told}");
+    }
+    // What can be undone is named, and that works.
+    let told = it.world.fails(1, &["undo", "--everywhere"]);
+    assert!(
+        told.contains("nothing takes back the newest operation"),
+        "{told}"
+    );
+    assert!(told.contains("the newest that can be undone is"), "{told}");
+    let (_, typed) = told.split_once("undo that one with `backout ").unwrap();
+    let words: Vec<&str> = typed.split_once('`').unwrap().0.split(' ').collect();
+    it.world.ok(&words);
+    assert_eq!(it.world.read("notes.txt"), "one\n");
+    assert_eq!(it.service.names(), ["ann"]);
+    it.world.check_store();
+}
+
+#[test]
+fn a_lost_call_that_nothing_takes_back_is_closed_by_keeping_it() {
+    let it = Known::with(&[]);
+    it.service.fails(&[Fault::Cut]);
+    let told = said(&it.call("POST", "/things", r#"{"name": "ann"}"#));
+    let why = "its inverse needs `response.id`, and nobody knows the answer";
+    assert!(
+        told.contains(
+            "look yourself, and take it back by hand if it is to go; then close it with `backout"
+        ),
+        "{told}"
+    );
+    assert!(told.contains(why) && !told.contains("--rollback"), "{told}");
+    for words in [
+        &["recover"][..],
+        &["recover", "--rollback", "@"],
+        &["recover", "--rollback", "@", "--force"],
+    ] {
+        let told = said(&it.world.run(words));
+        assert!(told.contains(why), "{words:?}: {told}");
+        assert!(
+            told.contains("it is not known whether it happened, and nothing takes it back: its"),
+            "{words:?}: {told}"
+        );
+        assert!(!told.contains("--force"), "{words:?}: {told}");
+    }
+    let told = it.world.ok(&["recover", "--keep", "@"]);
+    let kept = "what is there is kept; nothing takes it back: its inverse";
+    assert!(told.contains(kept), "{told}");
+    assert!(!told.contains("undo with"), "{told}");
+    assert_eq!(it.status(), "committed");
+    let status = it.world.json(&["status"]);
+    assert_eq!(
+        status["stuck"].as_array().map(Vec::len),
+        Some(0),
+        "{status}"
+    );
+    let told = it.world.ok(&["status"]);
+    assert!(!told.contains("not as recorded"), "{told}");
+    let told = it.world.fails(1, &["undo", "@"]);
+    assert!(told.contains(why) && !told.contains("--force"), "{told}");
+    assert_eq!(it.service.writes("DELETE"), 0);
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 
-use super::Known;
+use super::{Fault, Known};
 use crate::world::said;
 
 /// SIGABRT.
@@ -158,4 +158,28 @@ fn a_rollback_names_what_it_drops() {
     let told = it.world.ok(&["rollback", "--task", "t"]);
     let wanted = "was held back, and is dropped: it was never sent";
     assert!(told.contains(wanted) && told.contains("/mail"), "{told}");
+}
+
+#[test]
+fn a_call_that_nothing_takes_back_and_that_is_in_doubt_is_closed_by_keeping_it() {
+    let it = Known::with(&[]);
+    it.world.ok(&["task", "begin", "t"]);
+    mails(&it, &["--task", "t"], "ann");
+    it.service.fails(&[Fault::Status(500); 10]);
+    let told = said(&it.world.run(&["commit", "--task", "t"]));
+    assert!(
+        told.contains("nothing takes it back: no rule says what answers it"),
+        "{told}"
+    );
+    assert!(!told.contains("--rollback"), "{told}");
+    let (_, typed) = told.split_once("then close it with `backout ").unwrap();
+    let words: Vec<&str> = typed.split_once('`').unwrap().0.split(' ').collect();
+    it.world.ok(&words);
+    let status = it.world.json(&["status"]);
+    assert_eq!(
+        status["stuck"].as_array().map(Vec::len),
+        Some(0),
+        "{status}"
+    );
+    it.world.check_store();
 }

@@ -14,6 +14,10 @@ pub(crate) enum Fault {
     Status(u16),
     /// Nothing is done: it is told to come back at once.
     Busy,
+    /// Nothing is done, and it is called done.
+    Ignore,
+    /// It is done, and the answer does not say what was made.
+    Mute,
     /// It is done, and this is answered.
     DoneBut(u16),
     /// It is done, and the connection is closed without a word.
@@ -132,6 +136,7 @@ fn serve(held: &Mutex<Held>, mut stream: TcpStream) {
         (Some(Fault::Status(status)), _) => (status, json!({"error": "told to"})),
         (Some(Fault::Busy), _) => (429, json!({"error": "busy"})),
         (Some(Fault::Drop), _) => return,
+        (Some(Fault::Ignore), _) => (200, json!({})),
         (_, Some(known)) => known,
         (fault, None) => {
             let is_late = fault == Some(Fault::Later) && asked.method == "DELETE";
@@ -155,6 +160,10 @@ fn serve(held: &Mutex<Held>, mut stream: TcpStream) {
             return;
         }
         _ => status,
+    };
+    let body = match fault {
+        Some(Fault::Mute) => json!({}),
+        _ => body,
     };
     let tag = body["version"]
         .as_u64()
