@@ -98,6 +98,7 @@ struct ArmedCommand {
 impl Engine {
     /// Runs a command. What it leaves running is given back, so that it stays under watch.
     pub fn run(&self, mut request: RunRequest) -> Result<Ran, EngineError> {
+        self.tell_begins();
         self.recover_the_dead()?;
         let context = self.context.clone();
         self.check_task(&context)?;
