@@ -63,6 +63,15 @@ pub struct Looked {
     pub digests: Vec<Digest>,
 }
 
+/// What was recorded of a name since somebody looked at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Since {
+    /// What is there now is what was recorded.
+    Stands(TargetPath),
+    /// It was recorded to be this, and is something else now.
+    Was(Past),
+}
+
 /// A database in files that a command wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
@@ -188,6 +197,12 @@ pub trait Commands: fmt::Debug + Send + Sync {
 
     /// Writes down what was recorded of names, as if somebody had looked then, for [`Commands::settle_looked`]. Of what nobody kept that is said.
     fn believe(&self, names: &[Past]) -> Result<JsonText, DriverError>;
+
+    /// Names what somebody said that he would write, of what was found then; directories that were missing above do not count.
+    fn names_looked_at(&self, found: &JsonText) -> Result<Vec<TargetPath>, DriverError>;
+
+    /// Brings what was found up to what was recorded of some names since.
+    fn found_since(&self, found: &JsonText, since: &[Since]) -> Result<JsonText, DriverError>;
 
     /// Tells what a command did to a database in rows, if it can be told so; none if it stays files.
     fn in_rows(

@@ -23,7 +23,7 @@ pub use baseline::Baseline;
 pub use claim::Claim;
 pub use command::{
     Ask, CommandLog, Commands, Counts, Database, FileRead, Forbids, Limits, Looked, OverLimit,
-    Part, Reading, Recorder, Settled, Share, Writing,
+    Part, Reading, Recorder, Settled, Share, Since, Writing,
 };
 pub use directories::{
     Difference, Differences, Directories, KeptRoot, NextIndex, Objects, Unread, Walked, What,
