@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Claim;
 use crate::Past;
+use crate::Was;
 use crate::inode::Identity;
 
 /// Where the log of a command is, as its recipe says.
@@ -63,13 +64,24 @@ pub struct Looked {
     pub digests: Vec<Digest>,
 }
 
-/// What was recorded of a name since somebody looked at it.
+/// What others recorded of a name since somebody looked at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Since {
-    /// What is there now is what was recorded.
-    Stands(TargetPath),
-    /// It was recorded to be this, and is something else now.
-    Was(Past),
+pub struct Since {
+    /// The name.
+    pub path: TargetPath,
+    /// What the first of them found there; none where nobody told.
+    pub found: Option<Past>,
+    /// What the last of them left.
+    pub left: Left,
+}
+
+/// What was left of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// What is there now.
+    Stands,
+    /// This, or nothing, and something else is there now.
+    Was(Option<Was>),
 }
 
 /// A database in files that a command wrote.
@@ -201,7 +213,8 @@ pub trait Commands: fmt::Debug + Send + Sync {
     /// Names what somebody said that he would write, of what was found then; directories that were missing above do not count.
     fn names_looked_at(&self, found: &JsonText) -> Result<Vec<TargetPath>, DriverError>;
 
-    /// Brings what was found up to what was recorded of some names since.
+    /// Brings what was found up to what others recorded of some names since. A name of which the first of them found something
+    /// else stays as it was found: somebody wrote it before.
     fn found_since(&self, found: &JsonText, since: &[Since]) -> Result<JsonText, DriverError>;
 
     /// Tells what a command did to a database in rows, if it can be told so; none if it stays files.

@@ -65,6 +65,25 @@ fn what_a_call_wrote_before_another_agent_did_is_told_before_it() {
 }
 
 #[test]
+fn what_a_call_wrote_before_a_command_did_is_not_lost() {
+    for agent in ["claude-code", "other"] {
+        let world = World::new();
+        world.write("a", "base");
+        world.prompt("p1", "change it");
+        begins(&world, "p1", "c1", "a");
+        world.write("a", "first");
+        let session = if agent == "other" { "s2" } else { "s1" };
+        let mut words = vec!["--agent", agent, "run", "--session", session, "--"];
+        words.extend(["/bin/sh", "-c", "printf second > a"]);
+        world.backout(&words);
+        stops(&world, "p1");
+        assert_eq!(statuses(&world), ["committed", "committed"], "{agent}");
+        world.backout(&["rollback", "--prompt", "-1"]);
+        assert_eq!(world.read("a"), "base", "{agent}");
+    }
+}
+
+#[test]
 fn what_a_call_wrote_over_another_agents_work_is_built_on_that() {
     let world = World::new();
     world.write("a", "base\n");

@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use backout_files::{Looked, Past, Settled, Since, Was};
+use backout_files::{Left, Looked, Past, Settled, Since, Was};
 use backout_model::ports::NewContent;
 use backout_model::{Digest, JsonText, OperationId, TargetPath};
 use serde::{Deserialize, Serialize};
@@ -266,12 +266,24 @@ pub(crate) fn brought_up(
     since: &[Since],
 ) -> Result<JsonText, FileError> {
     let mut found = read(found)?;
-    for since in since {
-        match since {
-            Since::Stands(path) => found.retain(|it| name_of(&it.note) != Some(path)),
-            Since::Was(Past { path, was }) => {
-                let is_it = |it: &&mut Found| name_of(&it.note) == Some(path);
-                if let Some(it) = found.iter_mut().find(is_it) {
+    for Since {
+        path,
+        found: first,
+        left,
+    } in since
+    {
+        let is_it = |it: &Found| name_of(&it.note) == Some(path);
+        let Some(at) = found.iter().position(is_it) else {
+            continue;
+        };
+        let known = found.get_mut(at).zip(first.as_ref());
+        match (known, left) {
+            (Some((it, first)), _) if !is_like(context, &it.note, first.was.as_ref())? => {}
+            (_, Left::Stands) => {
+                found.remove(at);
+            }
+            (_, Left::Was(was)) => {
+                if let Some(it) = found.get_mut(at) {
                     it.note = recorded(context, path, was.as_ref())?;
                     it.shared = None;
                 }
@@ -279,6 +291,26 @@ pub(crate) fn brought_up(
         }
     }
     written_down(&found)
+}
+
+/// Tells whether what was found is what somebody else found later, as far as that can be told.
+fn is_like(context: &FileContext, note: &Note, was: Option<&Was>) -> Result<bool, FileError> {
+    let (Note::Whole { image, .. }, Some(was)) = (note, was) else {
+        return Ok(matches!(note, Note::Absent(_)) && was.is_none());
+    };
+    if was.is_dress() {
+        return Ok(true);
+    }
+    Ok(match image {
+        Image::File { digest: found, .. } => {
+            was.kind == Kind::File && digest(context, was)? == Some(*found)
+        }
+        Image::Directory { .. } => was.kind == Kind::Directory,
+        Image::Symlink { to, .. } => was.kind == Kind::Symlink && was.link.as_ref() == Some(to),
+        Image::Special { node, .. } | Image::Unkept { node, .. } => was.kind == *node,
+        // No look makes these.
+        Image::Absent | Image::Linked { .. } | Image::Kept { .. } => false,
+    })
 }
 
 fn recorded(

@@ -152,11 +152,11 @@ impl Engine {
         operation: &Operation,
         call: &ArmedCall,
     ) -> Result<Option<CallEnded>, EngineError> {
-        let id = self.next_id();
-        let settled = self.look_at_call(id, operation.lsn, call)?;
+        let settled = self.look_at_call(operation.id, operation.lsn, call)?;
         if settled.targets.is_empty() {
             return Ok(None);
         }
+        let id = self.next_id();
         let recipe = self.store.effect(operation.id)?.recipe;
         let intent = Intent {
             verb: operation.verb,

@@ -10,9 +10,9 @@
 //!   call's own change.
 //! - Only names are told apart: a call of which one file was settled early is settled as a whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use backout_files::{FileChange, Past, Settled, Since, Was};
+use backout_files::{FileChange, Left, Past, Settled, Since, Was};
 use backout_model::ports::State;
 use backout_model::{
     Effect, Event, JsonText, Key, Lsn, Operation, OperationId, Reach, Status, Target, TargetPath,
@@ -54,7 +54,7 @@ impl Engine {
         }
         let agent = self.store.operation(id)?.and_then(|it| it.agent);
         let mut names = self.names_of(call)?;
-        let mut since = Vec::new();
+        let mut since: BTreeMap<TargetPath, Since> = BTreeMap::new();
         for operation in &later {
             if !names.iter().any(|name| is_on(operation, name)) {
                 continue;
@@ -64,16 +64,37 @@ impl Engine {
             };
             let is_own = operation.agent == agent;
             let sides = self.sides_of(&files)?;
-            for name in names.clone() {
-                if let Some(side) = side_of(&sides, &name) {
-                    since.extend(self.recorded_since(&files, &name, side, is_own)?);
-                    names.remove(&name);
+            let is_watched = operation.verb == Verb::Run;
+            let mut not_known = Vec::new();
+            for name in &names {
+                let Some(side) = side_of(&sides, name) else {
+                    continue;
+                };
+                let found = side.is_told.then(|| Past {
+                    path: name.clone(),
+                    was: side.found.cloned(),
+                });
+                // A command does not have open calls settled before it writes: what it found must be known.
+                if found.is_none() && is_watched {
+                    not_known.push(name.clone());
+                } else if let Some(newer) = since.get_mut(name) {
+                    newer.found = found;
+                } else if let Some(left) = self.left_of(&files, name, side.left, is_own)? {
+                    let path = name.clone();
+                    since.insert(path.clone(), Since { path, found, left });
+                } else {
+                    not_known.push(name.clone());
                 }
+            }
+            for name in not_known {
+                since.remove(&name);
+                names.remove(&name);
             }
         }
         if since.is_empty() {
             return Ok(None);
         }
+        let since: Vec<Since> = since.into_values().collect();
         Ok(Some(self.commands.found_since(&call.found, &since)?))
     }
 
@@ -86,13 +107,13 @@ impl Engine {
 
     /// Says what an operation left of a name. Where nobody has that any more, it is not believed of the same agent: two of its
     /// calls on one file at once are taken back together.
-    fn recorded_since(
+    fn left_of(
         &self,
         files: &Effect,
         name: &TargetPath,
         left: Option<&Was>,
         is_own: bool,
-    ) -> Result<Option<Since>, EngineError> {
+    ) -> Result<Option<Left>, EngineError> {
         let now = self.files.now(name)?;
         let is_directory = |was: Option<&Was>| was.is_some_and(Was::is_directory);
         let stands = match left {
@@ -101,16 +122,13 @@ impl Engine {
             Some(_) => self.still_stands(files, name)?,
         };
         if stands {
-            return Ok(Some(Since::Stands(name.clone())));
+            return Ok(Some(Left::Stands));
         }
         let is_had = match left {
             Some(left) if left.is_file() => self.files.is_at_hand(left)?,
             Some(_) | None => true,
         };
-        Ok((is_had || !is_own).then(|| {
-            let (path, was) = (name.clone(), left.cloned());
-            Since::Was(Past { path, was })
-        }))
+        Ok((is_had || !is_own).then(|| Left::Was(left.cloned())))
     }
 
     fn still_stands(&self, files: &Effect, name: &TargetPath) -> Result<bool, EngineError> {
@@ -229,14 +247,35 @@ fn is_on(operation: &Operation, name: &TargetPath) -> bool {
     operation.targets.iter().any(|it| is_it(&it.target))
 }
 
-/// Gives what was left of a name; none if nothing is told of it. What is in something that went is gone, too.
-fn side_of<'s>(sides: &'s [FileChange], name: &TargetPath) -> Option<Option<&'s Was>> {
+/// Both sides of a name.
+struct Side<'s> {
+    /// Whether it is told what was found there.
+    is_told: bool,
+    found: Option<&'s Was>,
+    left: Option<&'s Was>,
+}
+
+/// Gives both sides of a name; none if nothing is told of it. What is in something that went is gone, too.
+fn side_of<'s>(sides: &'s [FileChange], name: &TargetPath) -> Option<Side<'s>> {
     let own = sides.iter().find(|side| side.path == *name);
-    if let Some(own) = own {
-        return Some(own.after.as_ref());
-    }
+    let moved = || sides.iter().find(|side| side.from.as_ref() == Some(name));
     let is_gone = |side: &&FileChange| side.after.is_none() && name.is_below(&side.path);
-    sides.iter().find(is_gone).map(|_| None)
+    if let Some(own) = own {
+        return Some(Side {
+            is_told: own.from.is_none(),
+            found: own.before.as_ref(),
+            left: own.after.as_ref(),
+        });
+    }
+    let side = |is_told, found| Side {
+        is_told,
+        found,
+        left: None,
+    };
+    if let Some(moved) = moved() {
+        return Some(side(true, moved.before.as_ref()));
+    }
+    sides.iter().find(is_gone).map(|_| side(false, None))
 }
 
 fn is_met(targets: &[Target], name: &TargetPath) -> bool {
