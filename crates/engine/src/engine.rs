@@ -211,6 +211,7 @@ impl Engine {
 
     /// Carries out one command.
     pub fn execute(&self, command: Command) -> Result<Reply, EngineError> {
+        self.tell_begins();
         // A history without its end would be a lie to whoever asks anything else.
         if !matches!(command, Command::Verify | Command::Doctor { .. }) {
             self.store.check_end()?;

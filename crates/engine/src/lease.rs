@@ -84,13 +84,14 @@ impl Engine {
         })
     }
 
-    /// Takes the targets and tells every running command of it, or says why not: where a command that is over wrote them and
+    /// Takes the targets and tells every open call and running command of it, or says why not: where a command that is over wrote them and
     /// its checks still run, its verdict comes first.
     pub(crate) fn lease_told<'e>(
         &'e self,
         targets: &[Target],
         take: impl Fn() -> Result<HeldLease<'e>, EngineError>,
     ) -> Result<HeldLease<'e>, EngineError> {
+        self.settle_written(targets)?;
         let deadline = Instant::now() + Duration::from_millis(self.settings.lease_wait_ms);
         let mut is_said = false;
         loop {

@@ -116,6 +116,7 @@ impl Engine {
         context: &Context,
         request: &dyn Request,
     ) -> Result<Begun<'_>, EngineError> {
+        self.tell_begins();
         self.recover_the_dead()?;
         let driver = self.driver(&request.driver())?;
         let is_kept_first = self.is_kept_first(driver, context, request)?;

@@ -247,7 +247,7 @@ impl Engine {
         operation: &Operation,
         call: &ArmedCall,
     ) -> Result<Recovered, EngineError> {
-        let ended = self.settle_call(operation.id, &operation.summary, call)?;
+        let ended = self.settle_call((operation.id, operation.lsn), &operation.summary, call)?;
         crash_point("recover.settled");
         let became = match ended.status {
             Status::Aborted => RecoveredAs::NothingHappened,

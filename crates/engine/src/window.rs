@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// Has the gates go by the rules that hold now.
+    /// Has the gates go by the rules that hold now. Whoever asks for something anew is judged by them: an engine may be open for days.
     pub(crate) fn tell_begins(&self) {
         for gate in &self.settings.gates {
             gate.begins();

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Claim;
 use crate::Past;
+use crate::Was;
 use crate::inode::Identity;
 
 /// Where the log of a command is, as its recipe says.
@@ -61,6 +62,26 @@ pub struct Looked {
     pub contents: Vec<NewContent>,
     /// All contents that the recipe needs.
     pub digests: Vec<Digest>,
+}
+
+/// What others recorded of a name since somebody looked at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Since {
+    /// The name.
+    pub path: TargetPath,
+    /// What the first of them found there; none where nobody told.
+    pub found: Option<Past>,
+    /// What the last of them left.
+    pub left: Left,
+}
+
+/// What was left of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// What is there now.
+    Stands,
+    /// This, or nothing, and something else is there now.
+    Was(Option<Was>),
 }
 
 /// A database in files that a command wrote.
@@ -188,6 +209,13 @@ pub trait Commands: fmt::Debug + Send + Sync {
 
     /// Writes down what was recorded of names, as if somebody had looked then, for [`Commands::settle_looked`]. Of what nobody kept that is said.
     fn believe(&self, names: &[Past]) -> Result<JsonText, DriverError>;
+
+    /// Names what somebody said that he would write, of what was found then; directories that were missing above do not count.
+    fn names_looked_at(&self, found: &JsonText) -> Result<Vec<TargetPath>, DriverError>;
+
+    /// Brings what was found up to what others recorded of some names since. A name of which the first of them found something
+    /// else stays as it was found: somebody wrote it before.
+    fn found_since(&self, found: &JsonText, since: &[Since]) -> Result<JsonText, DriverError>;
 
     /// Tells what a command did to a database in rows, if it can be told so; none if it stays files.
     fn in_rows(

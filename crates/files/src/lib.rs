@@ -22,8 +22,8 @@ pub use any_bytes::AnyBytes;
 pub use baseline::Baseline;
 pub use claim::Claim;
 pub use command::{
-    Ask, CommandLog, Commands, Counts, Database, FileRead, Forbids, Limits, Looked, OverLimit,
-    Part, Reading, Recorder, Settled, Share, Writing,
+    Ask, CommandLog, Commands, Counts, Database, FileRead, Forbids, Left, Limits, Looked,
+    OverLimit, Part, Reading, Recorder, Settled, Share, Since, Writing,
 };
 pub use directories::{
     Difference, Differences, Directories, KeptRoot, NextIndex, Objects, Unread, Walked, What,

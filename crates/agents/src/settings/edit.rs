@@ -6,6 +6,9 @@ use super::mcp::is_our_server;
 use super::{Keys, SettingsError, Want};
 use crate::Agent;
 
+/// Where the hooks of a group stand.
+const HOOKS: &str = "hooks";
+
 /// How much of what is wanted is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -51,7 +54,7 @@ impl Keys {
                 Want::Item { key, value } => {
                     for index in self.ours_in(&now, key, value)?.into_iter().rev() {
                         let item = key.child(Segment::Index(index));
-                        now = Document::parse(self.format, &now)?.unset(&item)?.text;
+                        now = self.without_ours(now, &item)?;
                     }
                     if find(self.format, &now, key)? == Some(Value::List(Vec::new())) {
                         now = without(self.format, &now, key)?;
@@ -80,7 +83,9 @@ impl Keys {
                 }
                 Want::Item { key, value } => {
                     let is_there = match find(self.format, text, key)? {
-                        Some(Value::List(items)) => items.iter().any(|item| item.means(value)),
+                        Some(Value::List(items)) => items.iter().any(|item| {
+                            item.means(value) || own_part(item, self.agent).means(value)
+                        }),
                         Some(_) | None => false,
                     };
                     (is_there, !self.ours_in(text, key, value)?.is_empty())
@@ -139,12 +144,41 @@ impl Keys {
 
     fn with_item(&self, text: &str, key: &KeyPath, value: &Value) -> Result<String, SettingsError> {
         match self.ours_in(text, key, value)?.first() {
-            Some(index) => set(self.format, text, &key.child(Segment::Index(*index)), value),
+            Some(index) => {
+                let item = key.child(Segment::Index(*index));
+                match find(self.format, text, &item)? {
+                    // Others stand beside ours: theirs stay there, and ours gets a group of its own.
+                    Some(found) if is_shared(&found, self.agent) => {
+                        if own_part(&found, self.agent).means(value) {
+                            return Ok(text.to_owned());
+                        }
+                        let now = self.without_ours(text.to_owned(), &item)?;
+                        set(self.format, &now, &key.child(Segment::Append), value)
+                    }
+                    Some(_) | None => set(self.format, text, &item, value),
+                }
+            }
             None if find(self.format, text, key)?.is_some() => {
                 set(self.format, text, &key.child(Segment::Append), value)
             }
             None => set(self.format, text, key, &Value::List(vec![value.clone()])),
         }
+    }
+
+    /// Takes an item of ours out of a list; of a group in which hooks of others stand, only ours.
+    fn without_ours(&self, text: String, item: &KeyPath) -> Result<String, SettingsError> {
+        let found = find(self.format, &text, item)?;
+        let Some(found) = found.filter(|found| is_shared(found, self.agent)) else {
+            return Ok(Document::parse(self.format, &text)?.unset(item)?.text);
+        };
+        let mut now = text;
+        let hooks = hooks_of(&found).iter().enumerate().rev();
+        for (index, _) in hooks.filter(|(_, hook)| runs_our_hook(hook, self.agent)) {
+            let hook = item.child(Segment::Name(HOOKS.to_owned()));
+            let hook = hook.child(Segment::Index(index));
+            now = Document::parse(self.format, &now)?.unset(&hook)?.text;
+        }
+        Ok(now)
     }
 
     /// Finds the items of a list that are ours, whatever program they name.
@@ -183,8 +217,42 @@ fn is_own_script(path: &str, agent: Agent) -> bool {
     own.iter().any(|end| path.ends_with(end.as_str()))
 }
 
+/// Lists the hooks of a group; none if it is no group.
+fn hooks_of(group: &Value) -> &[Value] {
+    if let Value::Map(members) = group
+        && let Some((_, Value::List(hooks))) = members.iter().find(|(name, _)| name == HOOKS)
+    {
+        return hooks;
+    }
+    &[]
+}
+
+/// Tells whether hooks of others stand in a group beside ours.
+fn is_shared(group: &Value, agent: Agent) -> bool {
+    let is_ours = |hook: &Value| runs_our_hook(hook, agent);
+    let hooks = hooks_of(group);
+    hooks.iter().any(is_ours) && !hooks.iter().all(is_ours)
+}
+
+/// Gives a group without the hooks of others.
+fn own_part(group: &Value, agent: Agent) -> Value {
+    let mut group = group.clone();
+    if let Value::Map(members) = &mut group {
+        for (_, hooks) in members.iter_mut().filter(|(name, _)| name == HOOKS) {
+            if let Value::List(hooks) = hooks {
+                hooks.retain(|hook| runs_our_hook(hook, agent));
+            }
+        }
+    }
+    group
+}
+
 /// Tells whether an entry runs `backout hook AGENT`.
 pub(super) fn runs_our_hook(entry: &Value, agent: Agent) -> bool {
+    let hooks = hooks_of(entry);
+    if !hooks.is_empty() {
+        return hooks.iter().any(|hook| runs_our_hook(hook, agent));
+    }
     let text = gathered(entry).join(" ");
     text.contains("backout") && text.contains(&format!("hook {agent}"))
 }

@@ -137,3 +137,30 @@ fn every_agent_has_something_that_protects_it() {
         }
     }
 }
+
+#[test]
+fn a_hook_of_somebody_else_in_the_same_group_stays() {
+    let keys = keys(Agent::ClaudeCode, "settings.json");
+    let mine = "{\"type\":\"command\",\"command\":\"/bin/mine\"}";
+    let added = keys.added("{\"a\": 1}").unwrap();
+    let mixed = added.replacen("\"hooks\":[{", &format!("\"hooks\":[{mine}, {{"), 1);
+    let mixed = mixed.replacen("\"hooks\": [{", &format!("\"hooks\": [{mine}, {{"), 1);
+    assert_ne!(mixed, added, "{added}");
+    assert_eq!(keys.standing(&mixed).unwrap(), Standing::Whole);
+    assert_eq!(keys.added(&mixed).unwrap(), mixed);
+    let moved = mixed.replace("/opt/my tools/backout", "/old/backout");
+    let brought = keys.added(&moved).unwrap();
+    assert!(
+        brought.contains("/bin/mine") && !brought.contains("/old/"),
+        "{brought}"
+    );
+    assert_eq!(keys.standing(&brought).unwrap(), Standing::Whole);
+    for text in [mixed, brought] {
+        let removed = keys.removed(&text).unwrap();
+        assert!(
+            removed.contains("/bin/mine") && !removed.contains("backout"),
+            "{removed}"
+        );
+        assert_eq!(keys.standing(&removed).unwrap(), Standing::Absent);
+    }
+}

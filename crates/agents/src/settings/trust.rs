@@ -51,7 +51,10 @@ fn trust_in(file: &Path, event: &str, group: usize, entry: &Value) -> Vec<Trust>
         return Vec::new();
     };
     let event = snake(event);
-    let handlers = handlers.iter().enumerate().map(|(index, handler)| {
+    let handlers = handlers.iter().enumerate();
+    // A hook of somebody else in the same group is theirs to trust.
+    let handlers = handlers.filter(|(_, handler)| edit::runs_our_hook(handler, Agent::Codex));
+    let handlers = handlers.map(|(index, handler)| {
         let mut told = json!({"event_name": event, "hooks": [normal(handler)]});
         if let (Some(Value::Text(matcher)), Some(told)) = (member("matcher"), told.as_object_mut())
         {

@@ -1,7 +1,8 @@
 //! Whether the agents on this machine are protected: what is set up is run, and what a repository switches off is told.
 
+use std::fmt;
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,13 +32,28 @@ pub(crate) fn findings(session: &Session) -> Vec<Finding> {
         if is_here(agent, &places) {
             findings.push(finding(agent, &places));
         }
+        findings.extend(switched_off(agent, &places).iter().map(|off| Finding {
+            check: format!("agent {agent}"),
+            is_good: false,
+            detail: off.to_string(),
+            advice: Some(TAKE_OUT.to_owned()),
+        }));
     }
-    findings.extend(switched_off());
     findings
 }
 
 fn is_here(agent: Agent, places: &Places) -> bool {
-    let directory = match agent {
+    home_of(agent, places).is_dir()
+}
+
+/// Gives the directory of the user's own settings of an agent.
+fn home_of(agent: Agent, places: &Places) -> PathBuf {
+    let own = places.config.clone();
+    own.unwrap_or_else(|| places.home.join(directory_of(agent)))
+}
+
+const fn directory_of(agent: Agent) -> &'static str {
+    match agent {
         Agent::ClaudeCode => ".claude",
         Agent::Codex => ".codex",
         Agent::Gemini => ".gemini",
@@ -46,9 +62,7 @@ fn is_here(agent: Agent, places: &Places) -> bool {
         Agent::Copilot => ".copilot",
         Agent::Cline => ".cline",
         Agent::Cursor => ".cursor",
-    };
-    let own = places.config.clone();
-    own.unwrap_or_else(|| places.home.join(directory)).is_dir()
+    }
 }
 
 fn finding(agent: Agent, places: &Places) -> Finding {
@@ -145,65 +159,80 @@ fn is_trusted(places: &Places) -> bool {
     })
 }
 
-/// Finds what the settings of this directory, which a repository may bring, switch off.
-fn switched_off() -> Vec<Finding> {
-    let Ok(here) = std::env::current_dir() else {
-        return Vec::new();
-    };
-    let mut findings = Vec::new();
-    for name in [".claude/settings.json", ".claude/settings.local.json"] {
-        let file = here.join(name);
-        let hooks = found(&file, Format::Jsonc, &["disableAllHooks"]);
-        if hooks == Some(Value::Bool(true)) {
-            findings.push(off(
-                Agent::ClaudeCode,
-                &file,
-                "disableAllHooks switches every hook off",
-            ));
-        }
-        let prefix = found(&file, Format::Jsonc, &["env", env_vars::CLAUDE_PREFIX]);
-        let is_ours = |value: &Value| matches!(value, Value::Text(path) if path.ends_with("agents/claude-code/backout-shell"));
-        if prefix.is_some_and(|value| !is_ours(&value)) {
-            let what = format!(
-                "{} takes the shell away from Backout",
-                env_vars::CLAUDE_PREFIX
-            );
-            findings.push(off(Agent::ClaudeCode, &file, &what));
-        }
-    }
-    let file = here.join(".codex/config.toml");
-    if found(&file, Format::Toml, &["features", "hooks"]) == Some(Value::Bool(false)) {
-        findings.push(off(
-            Agent::Codex,
-            &file,
-            "features.hooks switches every hook off",
-        ));
-    }
-    for (agent, name) in [
-        (Agent::Gemini, ".gemini/settings.json"),
-        (Agent::Qwen, ".qwen/settings.json"),
-    ] {
-        let file = here.join(name);
-        let is_off =
-            found(&file, Format::Jsonc, &["hooksConfig", "enabled"]) == Some(Value::Bool(false));
-        if is_off {
-            findings.push(off(
-                agent,
-                &file,
-                "hooksConfig.enabled switches every hook off",
-            ));
-        }
-    }
-    findings
+/// What to do about settings that switch hooks off.
+pub(crate) const TAKE_OUT: &str = "take it out, or do not use the agent in this directory";
+
+/// Something that takes the protection of an agent away.
+#[derive(Debug)]
+pub(crate) struct Off {
+    file: PathBuf,
+    what: String,
 }
 
-fn off(agent: Agent, file: &Path, what: &str) -> Finding {
-    Finding {
-        check: format!("agent {agent}"),
-        is_good: false,
-        detail: format!("{what}, in `{}`", file.display()),
-        advice: Some("take it out, or do not use the agent in this directory".to_owned()),
+impl fmt::Display for Off {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, in `{}`", self.what, self.file.display())
     }
+}
+
+/// Finds what the settings that count in this directory switch off for an agent: the user's own, and those that a repository may
+/// bring.
+pub(crate) fn switched_off(agent: Agent, places: &Places) -> Vec<Off> {
+    let (name, format, key, is_off) = match agent {
+        Agent::ClaudeCode => (
+            "settings.json",
+            Format::Jsonc,
+            &["disableAllHooks"][..],
+            true,
+        ),
+        Agent::Codex => (
+            "config.toml",
+            Format::Toml,
+            &["features", "hooks"][..],
+            false,
+        ),
+        Agent::Gemini | Agent::Qwen => (
+            "settings.json",
+            Format::Jsonc,
+            &["hooksConfig", "enabled"][..],
+            false,
+        ),
+        Agent::OpenCode | Agent::Copilot | Agent::Cline | Agent::Cursor => return Vec::new(),
+    };
+    let here = std::env::current_dir().map(|here| here.join(directory_of(agent)));
+    let mut files = vec![home_of(agent, places).join(name)];
+    files.extend(here.iter().map(|here| here.join(name)));
+    if agent == Agent::ClaudeCode {
+        files.extend(here.iter().map(|here| here.join("settings.local.json")));
+    }
+    files.dedup();
+    let mut off = Vec::new();
+    for file in files {
+        if found(&file, format, key) == Some(Value::Bool(is_off)) {
+            let what = format!("{} switches every hook off", key.join("."));
+            off.push(Off {
+                file: file.clone(),
+                what,
+            });
+        }
+        let is_here = here.as_ref().is_ok_and(|here| file.starts_with(here));
+        if agent == Agent::ClaudeCode && is_here {
+            off.extend(other_prefix(file));
+        }
+    }
+    off
+}
+
+/// Tells whether a file of a repository has another program run the commands of Claude Code's shell.
+fn other_prefix(file: PathBuf) -> Option<Off> {
+    let prefix = found(&file, Format::Jsonc, &["env", env_vars::CLAUDE_PREFIX])?;
+    let is_ours =
+        matches!(&prefix, Value::Text(path) if path.ends_with("agents/claude-code/backout-shell"));
+    let what = format!(
+        "{} takes the shell away from Backout",
+        env_vars::CLAUDE_PREFIX
+    );
+    (!is_ours).then_some(Off { file, what })
 }
 
 fn found(file: &PathBuf, format: Format, names: &[&str]) -> Option<Value> {

@@ -89,16 +89,20 @@ pub(crate) fn places(session: &Session, agent: Agent, is_project: bool) -> Resul
     })
 }
 
+/// How a settings file is read.
+pub(crate) type Read = fn(&Path) -> Result<Option<String>, Report>;
+
 /// Says what has to change so that an agent is protected.
 pub(crate) fn added(
     gets: Gets,
     agent: Agent,
     places: &Places,
+    read: Read,
 ) -> Result<(Setup, Vec<Planned>), Report> {
     let setup = gets.setup(agent, places)?;
     let mut planned = Vec::new();
     for keys in &setup.keys {
-        let before = settings_text(&keys.file)?;
+        let before = read(&keys.file)?;
         let after = keys.added(before.as_deref().unwrap_or_default());
         let after = after.map_err(|error| not_edited(keys, &error))?;
         planned.push(Planned {
@@ -111,7 +115,7 @@ pub(crate) fn added(
     }
     for file in &setup.files {
         planned.push(Planned {
-            before: settings_text(&file.path)?,
+            before: read(&file.path)?,
             after: Some(file.text.clone()),
             ..of_file(file, places)
         });
@@ -121,11 +125,16 @@ pub(crate) fn added(
 
 /// Says what has to change so that nothing of ours is left in the settings. The scripts in our own directory stay: another
 /// project, or the settings of the user, may name them, and a shell whose script is gone runs unrecorded without a word.
-pub(crate) fn removed(gets: Gets, agent: Agent, places: &Places) -> Result<Vec<Planned>, Report> {
+pub(crate) fn removed(
+    gets: Gets,
+    agent: Agent,
+    places: &Places,
+    read: Read,
+) -> Result<Vec<Planned>, Report> {
     let setup = gets.setup(agent, places)?;
     let mut planned = Vec::new();
     for keys in &setup.keys {
-        let before = settings_text(&keys.file)?;
+        let before = read(&keys.file)?;
         let after = match &before {
             Some(text) => Some(
                 keys.removed(text)
@@ -145,7 +154,7 @@ pub(crate) fn removed(gets: Gets, agent: Agent, places: &Places) -> Result<Vec<P
         let planned_file = of_file(file, places);
         if !planned_file.is_own {
             planned.push(Planned {
-                before: settings_text(&file.path)?,
+                before: read(&file.path)?,
                 after: None,
                 ..planned_file
             });
@@ -206,9 +215,31 @@ fn of_file(file: &Generated, places: &Places) -> Planned {
 
 /// Reads a settings file that we may write as well; none if it is not there.
 pub(crate) fn settings_text(path: &Path) -> Result<Option<String>, Report> {
+    writable_text(
+        path,
+        "see the lines with `-n` and put them where you keep your settings",
+    )
+}
+
+/// Reads a settings file for somebody who wants to see the lines: one that we may not write, too.
+pub(crate) fn text_to_show(path: &Path) -> Result<Option<String>, Report> {
+    settings_text(path).or_else(|refused| match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(_) => Err(refused),
+    })
+}
+
+/// Says why what was shown could not be written.
+pub(crate) fn obstacle(planned: &[Planned]) -> Option<Report> {
+    let mut others = planned.iter().filter(|it| !it.is_own && !it.is_done());
+    let by_hand = "put the lines above where you keep your settings";
+    others.find_map(|it| writable_text(&it.path, by_hand).err())
+}
+
+fn writable_text(path: &Path, by_hand: &str) -> Result<Option<String>, Report> {
     let shown = path.display();
     let refused = || Report::refused(format!("`{shown}` was not touched"));
-    let by_hand = "see the lines with `-n` and put them where you keep your settings";
     let found = match path.symlink_metadata() {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -16,6 +16,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::all_or_nothing;
+use crate::agents::doctor;
 use crate::agents::setup::{self, Gets, Planned};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -126,8 +127,10 @@ fn reply(
 fn is_protected(session: &Session, agent: Agent) -> bool {
     [false, true].into_iter().any(|is_project| {
         let places = setup::places(session, agent, is_project);
-        let standing = places.and_then(|it| setup::standing(Gets::Protection, agent, &it));
-        matches!(standing, Ok(Standing::Whole))
+        places.is_ok_and(|it| {
+            let standing = setup::standing(Gets::Protection, agent, &it);
+            matches!(standing, Ok(Standing::Whole)) && doctor::switched_off(agent, &it).is_empty()
+        })
     })
 }
 
@@ -146,7 +149,7 @@ pub(crate) fn cmd_init(session: &mut Session, args: &InitArgs) -> Result<(), Fai
     if args.remove {
         return remove(session, (gets, agent), &places, args.dry_run);
     }
-    let (setup, mut planned) = setup::added(gets, agent, &places)?;
+    let (setup, mut planned) = setup::added(gets, agent, &places, reader(args.dry_run))?;
     if args.trust {
         add_trust(agent, &mut planned)?;
     }
@@ -159,17 +162,29 @@ pub(crate) fn cmd_init(session: &mut Session, args: &InitArgs) -> Result<(), Fai
             None,
             (&planned, &setup.notes),
         );
-        return Ok(());
+        return not_written(&planned);
     }
     let id = carry_out(session, (gets, agent), &planned)?;
-    reply(session, (gets, agent), true, id, (&planned, &setup.notes));
+    let off = switched_off(gets, agent, &places);
+    let is_there = off.is_none();
+    reply(
+        session,
+        (gets, agent),
+        is_there,
+        id,
+        (&planned, &setup.notes),
+    );
     if let Some(id) = id {
-        let is = is(gets, agent);
+        let is = if is_there {
+            is(gets, agent)
+        } else {
+            format!("{} has its hooks", agent.title())
+        };
         say(session, &format!("{is}  ({})\n", id.short()));
         for planned in planned.iter().filter(|planned| !planned.is_own) {
             say(session, &format!("  {}\n", planned.path.display()));
         }
-    } else {
+    } else if is_there {
         let was = match gets {
             Gets::Protection => "was protected already",
             Gets::Tools => "had Backout's tools already",
@@ -178,6 +193,9 @@ pub(crate) fn cmd_init(session: &mut Session, args: &InitArgs) -> Result<(), Fai
     }
     for note in &setup.notes {
         session.ui.note(note);
+    }
+    if let Some(report) = off {
+        return Err(report.into());
     }
     let mut options = options(gets, &places);
     options.push("--check");
@@ -206,6 +224,30 @@ fn is_not(gets: Gets, agent: Agent) -> String {
     }
 }
 
+/// Says what switches off what an agent gets, if something does.
+fn switched_off(gets: Gets, agent: Agent, places: &Places) -> Option<Report> {
+    if gets == Gets::Tools {
+        return None;
+    }
+    let off = doctor::switched_off(agent, places).into_iter().next()?;
+    let report = Report::refused(format!("{} as it should be", is_not(gets, agent)));
+    Some(report.because(off.to_string()).next(doctor::TAKE_OUT))
+}
+
+/// How settings are read by who only shows what would change, and by who changes it.
+const fn reader(is_dry_run: bool) -> setup::Read {
+    if is_dry_run {
+        setup::text_to_show
+    } else {
+        setup::settings_text
+    }
+}
+
+/// Says that what was shown cannot be written, where it cannot.
+fn not_written(planned: &[Planned]) -> Result<(), Failure> {
+    setup::obstacle(planned).map_or(Ok(()), |report| Err(report.into()))
+}
+
 /// Gives the options that mean the same settings and the same gift again.
 fn options(gets: Gets, places: &Places) -> Vec<&'static str> {
     let project = places.project.is_some().then_some("--project");
@@ -225,6 +267,9 @@ fn check(
     };
     match setup::standing(gets, agent, places)? {
         Standing::Whole => {
+            if let Some(report) = switched_off(gets, agent, places) {
+                return Err(report.into());
+            }
             say(session, &format!("{}\n", is(gets, agent)));
             reply(session, (gets, agent), true, None, (&[], &[]));
             Ok(())
@@ -254,7 +299,7 @@ fn remove(
     places: &Places,
     is_dry_run: bool,
 ) -> Result<(), Failure> {
-    let planned = setup::removed(gets, agent, places)?;
+    let planned = setup::removed(gets, agent, places, reader(is_dry_run))?;
     if planned.iter().all(Planned::is_done) {
         let was_not = match gets {
             Gets::Protection => "was not protected",
@@ -267,7 +312,7 @@ fn remove(
     if is_dry_run {
         preview(session, &planned);
         reply(session, (gets, agent), true, None, (&planned, &[]));
-        return Ok(());
+        return not_written(&planned);
     }
     if !undo_init(session, (gets, agent), &planned)? {
         carry_out(session, (gets, agent), &planned)?;

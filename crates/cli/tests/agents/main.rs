@@ -14,6 +14,7 @@
 mod dying;
 mod failing;
 mod hooks;
+mod open;
 mod prompts;
 mod real;
 mod settings;

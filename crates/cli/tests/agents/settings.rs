@@ -421,3 +421,107 @@ fn a_seam_that_is_called_wrongly_runs_nothing() {
     }
     assert!(!world.path("x").exists());
 }
+
+#[test]
+fn a_hook_of_my_own_beside_ours_stays_when_ours_is_taken_out() {
+    let world = World::new();
+    let file = claude(&world);
+    std::fs::write(&file, "{\"a\": 1}").unwrap();
+    world.backout(&["init", "claude-code"]);
+    let now = std::fs::read_to_string(&file).unwrap();
+    let group = ["\"hooks\": [{", "\"hooks\":[{"];
+    let at = group
+        .iter()
+        .find_map(|group| Some(now.find(group)? + group.len() - 1));
+    let at = at.unwrap();
+    let mine = "{\"type\": \"command\", \"command\": \"/bin/mine\"}, ";
+    let mixed = format!("{}{mine}{}", &now[..at], &now[at..]);
+    std::fs::write(&file, &mixed).unwrap();
+    world.backout(&["init", "claude-code", "--check"]);
+    world.backout(&["init", "claude-code", "--remove"]);
+    let left = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        left.contains("/bin/mine") && !left.contains("backout"),
+        "{left}"
+    );
+    fails(&world, &["init", "claude-code", "--check"]);
+}
+
+#[test]
+fn an_agent_whose_hooks_are_switched_off_is_not_called_protected() {
+    let world = World::new();
+    for (agent, name, text, key) in [
+        (
+            "claude-code",
+            ".claude/settings.json",
+            "{\"disableAllHooks\": true}\n",
+            "disableAllHooks",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[features]\nhooks = false\n",
+            "features.hooks",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "{\"hooksConfig\": {\"enabled\": false}}\n",
+            "hooksConfig.enabled",
+        ),
+    ] {
+        for directory in [world.home(), world.work()] {
+            let file = directory.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, text).unwrap();
+            let more: &[&str] = if directory == world.home() {
+                &[]
+            } else {
+                &["--project"]
+            };
+            for how in [&[][..], &["--check"]] {
+                let said = fails(&world, &[&["init", agent], more, how].concat());
+                assert!(said.contains("is not protected as it should be"), "{said}");
+                assert!(
+                    said.contains(&format!("{key} switches every hook off, in `")),
+                    "{said}"
+                );
+                assert!(
+                    said.contains("take it out, or do not use the agent in this directory"),
+                    "{said}"
+                );
+                assert_eq!(said.contains("has its hooks"), how.is_empty(), "{said}");
+            }
+            std::fs::remove_file(&file).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_shows_its_lines_all_the_same() {
+    let world = World::new();
+    let file = claude(&world);
+    let kept = world.home().join("kept.json");
+    std::fs::write(&kept, "{\"a\": 1}\n").unwrap();
+    std::os::unix::fs::symlink(&kept, &file).unwrap();
+    let refused = fails(&world, &["init", "claude-code"]);
+    assert!(refused.contains("see the lines with `-n`"), "{refused}");
+    for is_link in [true, false] {
+        let said = fails(&world, &["init", "claude-code", "-n"]);
+        assert!(
+            said.contains("+") && said.contains("CLAUDE_CODE_SHELL_PREFIX"),
+            "{said}"
+        );
+        assert!(
+            said.contains("put the lines above where you keep your settings"),
+            "{said}"
+        );
+        assert!(!said.contains("see the lines with"), "{said}");
+        if is_link {
+            std::fs::remove_file(&file).unwrap();
+            std::fs::write(&file, "{\"a\": 1}\n").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "{\"a\": 1}\n");
+}

@@ -295,3 +295,30 @@ fn advice_names_tools_and_what_no_tool_does_is_a_persons() {
     assert_eq!(std::fs::read(world.work().join("a")).unwrap(), b"theirs\n");
     assert!(client.end().success());
 }
+
+#[test]
+fn what_a_redo_brought_back_is_told_so_and_how_to_take_it_back() {
+    let world = World::new();
+    std::fs::write(world.work().join("a"), "before\n").unwrap();
+    let mut client = Raw::start(&world);
+    client.greet("2025-06-18");
+    let said = |answer: &Value| {
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        let text = &answer["result"]["content"][0]["text"];
+        text.as_str().unwrap().to_owned()
+    };
+    client.call(2, "write", &json!({"path": "a", "content": "mine\n"}));
+    let undone = said(&client.call(3, "undo", &json!({})));
+    assert!(undone.contains("a: as it was before"), "{undone}");
+    assert!(
+        undone.contains("the tool `redo` with operations"),
+        "{undone}"
+    );
+    let redone = said(&client.call(4, "redo", &json!({})));
+    assert!(redone.contains("a: changed again"), "{redone}");
+    let way = "the tool `undo` with operations [\"";
+    let (_, id) = redone.split_once(way).unwrap();
+    let id = id.split('"').next().unwrap();
+    client.call(5, "undo", &json!({"operations": [id]}));
+    assert_eq!(std::fs::read(world.work().join("a")).unwrap(), b"before\n");
+}

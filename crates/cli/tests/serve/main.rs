@@ -15,4 +15,5 @@ mod life;
 mod mcp;
 mod otlp;
 mod roles;
+mod rules;
 mod world;

@@ -64,6 +64,16 @@ fn an_agent_with_a_token_writes_over_mcp_in_its_roots_as_itself() {
     let log: Value = serde_json::from_str(&world.succeeds(&["--json", "log"])).unwrap();
     assert_eq!(log["operations"][0]["agent"], "coder", "{log}");
 
+    // A rule that comes while the server runs holds from the next call on.
+    std::fs::write(root.join("backout.toml"), "[protect]\ndeny = [\"c\"]\n").unwrap();
+    let (_, told) = send(&server, &token, Some(session), &write("c"));
+    assert_eq!(
+        told.as_ref().unwrap()["result"]["isError"],
+        true,
+        "{told:?}"
+    );
+    assert!(!root.join("c").exists());
+
     let outside = world.path("b");
     let (_, told) = send(
         &server,

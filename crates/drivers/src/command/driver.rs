@@ -10,7 +10,7 @@ use std::sync::Arc;
 use backout_capture::live::{Answer, Touch};
 use backout_files::{
     Ask, Claim, CommandLog, Commands, Database, Forbids, Limits, Looked, Part, Past, Reading,
-    Settled, Share,
+    Settled, Share, Since,
 };
 use backout_model::ports::{DriverError, Fault};
 use backout_model::{Armed, JsonText, OperationId, Target, TargetPath};
@@ -84,6 +84,14 @@ impl Commands for CommandDriver {
 
     fn believe(&self, names: &[Past]) -> Result<JsonText, DriverError> {
         Ok(looked::believe(self.files.context(), names)?)
+    }
+
+    fn names_looked_at(&self, found: &JsonText) -> Result<Vec<TargetPath>, DriverError> {
+        Ok(looked::names_in(found)?)
+    }
+
+    fn found_since(&self, found: &JsonText, since: &[Since]) -> Result<JsonText, DriverError> {
+        Ok(looked::brought_up(self.files.context(), found, since)?)
     }
 
     fn in_rows(

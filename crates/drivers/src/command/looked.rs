@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use backout_files::{Looked, Past, Settled, Was};
+use backout_files::{Left, Looked, Past, Settled, Since, Was};
 use backout_model::ports::NewContent;
 use backout_model::{Digest, JsonText, OperationId, TargetPath};
 use serde::{Deserialize, Serialize};
@@ -78,13 +78,8 @@ pub(crate) fn look(
     }
     looking.digests.sort_unstable();
     looking.digests.dedup();
-    let found = JsonText::of(&looking.found).map_err(|error| FileError::Io {
-        path: "what was found".to_owned(),
-        action: "write down",
-        source: error.into(),
-    })?;
     Ok(Looked {
-        found,
+        found: written_down(&looking.found)?,
         paths: looking.paths,
         contents: looking.contents,
         digests: looking.digests,
@@ -217,14 +212,8 @@ pub(crate) fn settle_looked(
     id: OperationId,
     found: &JsonText,
 ) -> Result<Settled, FileError> {
-    let unreadable = |error: serde_json::Error| FileError::Io {
-        path: "what was found".to_owned(),
-        action: "read",
-        source: error.into(),
-    };
-    let found: Vec<Found> = found.read().map_err(unreadable)?;
     let mut tracker = Tracker::default();
-    for Found { mut note, shared } in found {
+    for Found { mut note, shared } in read(found)? {
         // The same inode with other bytes shows them under all its names.
         if let (Note::Whole { path, written, .. }, Some(number)) = (&mut note, shared)
             && let Some((_, node)) = standing(path)?
@@ -237,25 +226,116 @@ pub(crate) fn settle_looked(
     settle(context, id, tracker)
 }
 
+fn read(found: &JsonText) -> Result<Vec<Found>, FileError> {
+    found.read().map_err(|error| FileError::Io {
+        path: "what was found".to_owned(),
+        action: "read",
+        source: error.into(),
+    })
+}
+
+fn written_down(found: &[Found]) -> Result<JsonText, FileError> {
+    JsonText::of(&found).map_err(|error| FileError::Io {
+        path: "what was found".to_owned(),
+        action: "write down",
+        source: error.into(),
+    })
+}
+
+/// Gives the name that a note of a look is about; none if it is about the times of a directory above.
+const fn name_of(note: &Note) -> Option<&TargetPath> {
+    if let Note::Absent(path) | Note::Whole { path, .. } = note {
+        Some(path)
+    } else {
+        None
+    }
+}
+
+/// Lists the names that were to be written. A directory that was missing is told before what was to be in it.
+pub(crate) fn names_in(found: &JsonText) -> Result<Vec<TargetPath>, FileError> {
+    let found = read(found)?;
+    let all = || found.iter().filter_map(|it| name_of(&it.note));
+    let is_above = |name: &TargetPath| all().any(|other| other.is_below(name));
+    Ok(all().filter(|name| !is_above(name)).cloned().collect())
+}
+
+/// Takes what was recorded of names since for what was found there: who looked then did not do that.
+pub(crate) fn brought_up(
+    context: &FileContext,
+    found: &JsonText,
+    since: &[Since],
+) -> Result<JsonText, FileError> {
+    let mut found = read(found)?;
+    for Since {
+        path,
+        found: first,
+        left,
+    } in since
+    {
+        let is_it = |it: &Found| name_of(&it.note) == Some(path);
+        let Some(at) = found.iter().position(is_it) else {
+            continue;
+        };
+        let known = found.get_mut(at).zip(first.as_ref());
+        match (known, left) {
+            (Some((it, first)), _) if !is_like(context, &it.note, first.was.as_ref())? => {}
+            (_, Left::Stands) => {
+                found.remove(at);
+            }
+            (_, Left::Was(was)) => {
+                if let Some(it) = found.get_mut(at) {
+                    it.note = recorded(context, path, was.as_ref())?;
+                    it.shared = None;
+                }
+            }
+        }
+    }
+    written_down(&found)
+}
+
+/// Tells whether what was found is what somebody else found later, as far as that can be told.
+fn is_like(context: &FileContext, note: &Note, was: Option<&Was>) -> Result<bool, FileError> {
+    let (Note::Whole { image, .. }, Some(was)) = (note, was) else {
+        return Ok(matches!(note, Note::Absent(_)) && was.is_none());
+    };
+    if was.is_dress() {
+        return Ok(true);
+    }
+    Ok(match image {
+        Image::File { digest: found, .. } => {
+            was.kind == Kind::File && digest(context, was)? == Some(*found)
+        }
+        Image::Directory { .. } => was.kind == Kind::Directory,
+        Image::Symlink { to, .. } => was.kind == Kind::Symlink && was.link.as_ref() == Some(to),
+        Image::Special { node, .. } | Image::Unkept { node, .. } => was.kind == *node,
+        // No look makes these.
+        Image::Absent | Image::Linked { .. } | Image::Kept { .. } => false,
+    })
+}
+
+fn recorded(
+    context: &FileContext,
+    path: &TargetPath,
+    was: Option<&Was>,
+) -> Result<Note, FileError> {
+    Ok(match was {
+        Some(was) => Note::Whole {
+            path: path.clone(),
+            image: image_of(context, path, was)?,
+            written: None,
+        },
+        None => Note::Absent(path.clone()),
+    })
+}
+
 /// Writes down what was recorded of names. Where nobody has the bytes any more, that is what is written.
 pub(crate) fn believe(context: &FileContext, names: &[Past]) -> Result<JsonText, FileError> {
     let mut found = Vec::with_capacity(names.len());
     for Past { path, was } in names {
-        let note = match was {
-            Some(was) => Note::Whole {
-                path: path.clone(),
-                image: image_of(context, path, was)?,
-                written: None,
-            },
-            None => Note::Absent(path.clone()),
-        };
+        let note = recorded(context, path, was.as_ref())?;
         found.push(Found { note, shared: None });
     }
-    JsonText::of(&found).map_err(|error| FileError::Io {
-        path: "what was recorded".to_owned(),
-        action: "write down",
-        source: error.into(),
-    })
+    written_down(&found)
 }
 
 fn image_of(context: &FileContext, path: &TargetPath, was: &Was) -> Result<Image, FileError> {

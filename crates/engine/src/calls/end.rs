@@ -4,7 +4,7 @@ use backout_crashpoint::crash_point;
 use backout_files::Settled;
 use backout_model::ports::{AppliedChange, Durability, Entry, Reason};
 use backout_model::{
-    CallKey, CommandEnd, Digest, Event, Intent, Operation, OperationId, Status, Target, Verb,
+    CallKey, CommandEnd, Digest, Event, Intent, Lsn, Operation, OperationId, Status, Target, Verb,
 };
 
 use super::{ArmedCall, Caller};
@@ -71,7 +71,7 @@ impl Engine {
         Ok(ended)
     }
 
-    fn end_operation(&self, id: OperationId) -> Result<Option<CallEnded>, EngineError> {
+    pub(super) fn end_operation(&self, id: OperationId) -> Result<Option<CallEnded>, EngineError> {
         let Some(operation) = self.store.operation(id)? else {
             return Ok(None);
         };
@@ -96,19 +96,21 @@ impl Engine {
         let is_ours = self.store.claim(&operation, &self.store.this_process())?;
         let call = self.armed_call(id)?.filter(|_| is_ours);
         match call {
-            Some(call) => self.settle_call(id, &operation.summary, &call).map(Some),
+            Some(call) => self
+                .settle_call((id, operation.lsn), &operation.summary, &call)
+                .map(Some),
             None => Ok(Some(ended(operation.status))),
         }
     }
 
-    /// Records what a call did, by looking at the names that it was to write.
+    /// Records what a call did, by looking at the names that it was to write since its place in the journal.
     pub(crate) fn settle_call(
         &self,
-        id: OperationId,
+        (id, begun): (OperationId, Lsn),
         summary: &str,
         call: &ArmedCall,
     ) -> Result<CallEnded, EngineError> {
-        let settled = self.commands.settle_looked(id, &call.found)?;
+        let settled = self.look_at_call(id, begun, call)?;
         crash_point("call.settled");
         let mut ended = CallEnded {
             id,
@@ -150,11 +152,11 @@ impl Engine {
         operation: &Operation,
         call: &ArmedCall,
     ) -> Result<Option<CallEnded>, EngineError> {
-        let id = self.next_id();
-        let settled = self.commands.settle_looked(id, &call.found)?;
+        let settled = self.look_at_call(operation.id, operation.lsn, call)?;
         if settled.targets.is_empty() {
             return Ok(None);
         }
+        let id = self.next_id();
         let recipe = self.store.effect(operation.id)?.recipe;
         let intent = Intent {
             verb: operation.verb,
@@ -166,7 +168,8 @@ impl Engine {
         let event = Event::Intent(Box::new(intent));
         self.store
             .append(&Entry::of(vec![event]), Durability::Power)?;
-        self.settle_call(id, &operation.summary, call).map(Some)
+        self.settle_call((id, operation.lsn), &operation.summary, call)
+            .map(Some)
     }
 
     fn keep_call(

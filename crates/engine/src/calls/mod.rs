@@ -9,12 +9,15 @@
 //! - The operation belongs to the agent's process while it is armed: nobody recovers it as long as that lives.
 //! - A call is known by its key: told twice, it is one operation. Where the agent gives calls no name, the word after joins the
 //!   oldest armed call of the same tool with the same input.
+//! - The next call of the same caller on the same file settles the one before, of which nobody said that it is over.
+//! - What the journal has of others since is not the call's doing (`since.rs`).
 //! - Nothing is leased while the tool writes: the agent may ask its user first, for hours.
 //!
 //! Design: `docs/design/agents.md`.
 
 mod end;
 mod prompts;
+mod since;
 mod view;
 
 use std::path::PathBuf;
@@ -101,6 +104,7 @@ pub enum CallBegun {
 impl Engine {
     /// Keeps what a tool is about to write.
     pub fn begin_call(&self, call: &ToolCall) -> Result<CallBegun, EngineError> {
+        self.tell_begins();
         self.store.check_end()?;
         self.recover_the_dead()?;
         if let Some(id) = self.call_known(call.key.as_ref())? {
@@ -114,6 +118,7 @@ impl Engine {
         if let Some(why) = self.forbidden(&names) {
             return self.refuse_call(call, targets, why);
         }
+        self.settle_earlier(&call.caller, &names)?;
         // Who writes them at this moment ends first, and running commands hear of it.
         let lease = self.lease_told(&targets, || self.lease(&targets, &[]))?;
         let id = self.next_id();

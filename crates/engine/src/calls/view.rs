@@ -47,10 +47,17 @@ impl Engine {
                 break;
             }
             let operations = self.operations_of(&prompt.id)?;
-            if !operations.is_empty() && !wrote_below(&operations, at.as_ref()) {
+            let mut is_below = wrote_below(&operations, at.as_ref());
+            let mut in_effect = 0;
+            for operation in &operations {
+                // What is not over counts as well: what the last prompt does is not what the one before did.
+                let so_far = self.written_so_far(operation)?;
+                is_below |= so_far.as_ref().is_some_and(|keys| meets(keys, at.as_ref()));
+                in_effect += usize::from(so_far.is_some() || is_to_go(operation));
+            }
+            if !operations.is_empty() && !is_below {
                 continue;
             }
-            let in_effect = operations.iter().filter(|it| is_to_go(it)).count();
             if in_effect > 0 {
                 number -= 1;
             }
@@ -79,6 +86,14 @@ impl Engine {
 /// Tells whether an operation would be taken back with its prompt.
 pub(crate) fn is_to_go(operation: &Operation) -> bool {
     operation.status.is_in_effect() && operation.in_effect().next().is_some()
+}
+
+/// Tells whether one of these is at or below a place, or above it.
+fn meets(keys: &[Key], at: Option<&Key>) -> bool {
+    at.is_none_or(|at| {
+        let mut keys = keys.iter();
+        keys.any(|key| key.is_at_or_below(at) || at.is_at_or_below(key))
+    })
 }
 
 fn wrote_below(operations: &[Operation], at: Option<&Key>) -> bool {

@@ -98,9 +98,14 @@ struct ArmedCommand {
 impl Engine {
     /// Runs a command. What it leaves running is given back, so that it stays under watch.
     pub fn run(&self, mut request: RunRequest) -> Result<Ran, EngineError> {
+        self.tell_begins();
         self.recover_the_dead()?;
         let context = self.context.clone();
         self.check_task(&context)?;
+        // What a tool of the same prompt wrote, and nobody told, comes before what the command does to it.
+        if let Some(prompt) = &context.prompt {
+            self.settle_those_written(&self.operations_of(prompt)?)?;
+        }
         let limits = Limits {
             copy_bytes_max: request.copy_bytes_max,
             over_limit: request.over_limit,

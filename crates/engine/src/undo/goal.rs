@@ -281,6 +281,7 @@ impl Engine {
                 })
             }
             UndoWhat::Prompt(prompt) => {
+                self.settle_those_written(&self.operations_of(prompt)?)?;
                 let mut ids = self.operations_of(prompt)?;
                 let is_running =
                     |it: &&Operation| it.verb == Verb::Run && it.status == Status::Armed;

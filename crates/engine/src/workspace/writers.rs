@@ -55,7 +55,7 @@ impl Engine {
                 continue;
             }
             if let Some(call) = self.armed_call(operation.id)? {
-                let looked = self.commands.settle_looked(self.next_id(), &call.found)?;
+                let looked = self.look_at_call(operation.id, operation.lsn, &call)?;
                 let changed = looked.targets.iter().filter_map(|target| target.file());
                 writers.add(&operation, changed);
             } else if operation.verb == Verb::Run

@@ -261,7 +261,7 @@ pub(crate) fn undone(it: &UndoReport) -> String {
                 text,
                 "  {}: {}",
                 outcome.target,
-                outcome_word(&outcome.kind)
+                outcome_word(&outcome.kind, step.way)
             );
         }
         cut(&mut text, step.outcomes.len());
@@ -272,9 +272,12 @@ pub(crate) fn undone(it: &UndoReport) -> String {
         let _written = writeln!(text, "{} later operations stayed.", it.left_alone.len());
     }
     if let Some(act) = it.act {
+        // What a redo had to take back on its way is brought back with it.
+        let is_redo = it.steps.iter().any(|step| step.way == TakeBack::Redo);
+        let tool = if is_redo { "undo" } else { "redo" };
         let _written = writeln!(
             text,
-            "To take this back: the tool `redo` with operations [\"{}\"].",
+            "To take this back: the tool `{tool}` with operations [\"{}\"].",
             act.short()
         );
     }
@@ -285,18 +288,22 @@ pub(crate) fn undone(it: &UndoReport) -> String {
     text
 }
 
-fn outcome_word(kind: &OutcomeKind) -> String {
+fn outcome_word(kind: &OutcomeKind, way: TakeBack) -> String {
+    let (again, already, not) = match way {
+        TakeBack::Undo => ("as it was before", "already as before", "NOT undone"),
+        TakeBack::Redo => ("changed again", "already so", "NOT brought back"),
+    };
     match kind {
-        OutcomeKind::Restored => "as it was before".to_owned(),
+        OutcomeKind::Restored => again.to_owned(),
         OutcomeKind::Compensated => "answered by a second effect".to_owned(),
         OutcomeKind::Merged => "the change is taken out, the others' stay".to_owned(),
-        OutcomeKind::AlreadyGone => "already as before".to_owned(),
+        OutcomeKind::AlreadyGone => already.to_owned(),
         OutcomeKind::Overwritten { why } => format!("restored over what was there: {why}"),
         OutcomeKind::Incomplete { why } => format!("restored, but: {why}"),
         OutcomeKind::Overtaken { why } => format!("somebody changed it at once: {why}"),
         OutcomeKind::Left { why } | OutcomeKind::Skipped { why } => format!("left as it is: {why}"),
-        OutcomeKind::Conflict { why } => format!("NOT undone, it changed since: {why}"),
-        OutcomeKind::Failed { why } => format!("NOT undone: {why}"),
+        OutcomeKind::Conflict { why } => format!("{not}, it changed since: {why}"),
+        OutcomeKind::Failed { why } => format!("{not}: {why}"),
         OutcomeKind::InDoubt { why } => format!("in doubt: {why}"),
     }
 }
