@@ -17,6 +17,7 @@ mod rollout;
 mod sandbox;
 mod storage;
 mod trial;
+mod undecided;
 mod workspace;
 
 use backout_model::ports::{DriverError, LeftOver, Stopped};
@@ -225,7 +226,7 @@ fn told(error: EngineError) -> Report {
             ..
         } => plan::nothing_on_path(&path, inside, other.as_ref(), at_work),
         EngineError::NothingToRedo { id } => plan::nothing_to_redo(id),
-        EngineError::Undecided { id, by, verb } => plan::undecided(id, by, verb),
+        EngineError::Undecided { id, by, verb } => undecided::undecided(id, by, verb),
         EngineError::TakenBackBefore { id, again, by } => plan::taken_back_before(id, again, by),
         EngineError::NoUndo { recovered, swapped } => {
             plan::no_undo(recovered.as_ref(), swapped.as_ref())

@@ -6,7 +6,7 @@ use backout_model::{
 };
 
 use super::advice::{advice, undo, word_advice};
-use super::{Call, Report};
+use super::{Call, Report, undecided};
 use crate::{DoAgain, EngineError, NotOver, PlanView, RefusedTarget, TakeBack, UndoReport};
 
 /// How many lines of the same kind are told before the rest is counted.
@@ -338,27 +338,6 @@ pub(super) fn nothing_to_redo(id: OperationId) -> Report {
 }
 
 /// Says of an undo that there is nothing of it left to take back.
-/// Says that it was begun before, and that somebody has to tell whether it happened.
-pub(super) fn undecided(id: OperationId, by: OperationId, verb: Verb) -> Report {
-    let (id, verb) = (id.short(), if verb == Verb::Redo { "redo" } else { "undo" });
-    let report = Report::refused(format!("the {verb} of {id} before this one is in doubt"))
-        .because("once more could do it twice");
-    decide(report, by)
-}
-
-/// Says how somebody decides about what nobody can look at.
-fn decide(report: Report, by: OperationId) -> Report {
-    report
-        .next_call(
-            "look yourself; if it happened, keep it with {}",
-            [Call::keep(by)],
-        )
-        .next_call(
-            "else let it be taken back with {}",
-            [Call::roll_back(by).option("force")],
-        )
-}
-
 pub(super) fn taken_back_before(
     id: OperationId,
     again: Option<OperationId>,
@@ -533,7 +512,7 @@ pub(super) fn partial(report: &UndoReport) -> Report {
     let mut stuck = left().filter(|(_, outcome)| !outcome.kind.is_taken_back());
     let stuck = stuck.next().map(|(step, _)| step);
     let told = match (stuck, left().next()) {
-        _ if let Some(half) = half_done.filter(|_| is_unseen) => decide(told, half),
+        _ if let Some(half) = half_done.filter(|_| is_unseen) => undecided::decide(told, half),
         _ if let Some(half) = half_done => told
             .next_call(
                 "put right what stands in the way, then {}: it puts back what was done",
