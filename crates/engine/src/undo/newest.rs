@@ -72,9 +72,14 @@ impl Engine {
         if newest.verb != Verb::Redo {
             return Ok(NewestAct::Whole(vec![newest.id]));
         }
+        self.brought_by(&newest)
+    }
+
+    /// Says what is there by the act that a redo was part of.
+    fn brought_by(&self, newest: &Operation) -> Result<NewestAct, EngineError> {
         // It may have had to take back what was written since.
         let (mut all, mut parts) = (Vec::new(), Parts::new());
-        let members = self.members(&newest)?;
+        let members = self.members(newest)?;
         for id in members.iter().copied() {
             let member = self.store.operation(id)?;
             let Some(redo) = member.filter(|it| it.verb == Verb::Redo) else {
