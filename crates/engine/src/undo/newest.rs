@@ -74,9 +74,14 @@ impl Engine {
         if newest.verb != Verb::Redo {
             return Ok(NewestAct::Whole(vec![newest.id]));
         }
+        self.brought_by(&newest)
+    }
+
+    /// Says what is there by the act that a redo was part of.
+    fn brought_by(&self, newest: &Operation) -> Result<NewestAct, EngineError> {
         // It may have had to take back what was written since.
         let (mut all, mut parts) = (Vec::new(), Parts::new());
-        for id in self.members(&newest)? {
+        for id in self.members(newest)? {
             let member = self.store.operation(id)?;
             let Some(redo) = member.filter(|it| it.verb == Verb::Redo) else {
                 all.push(id);
