@@ -81,7 +81,7 @@ pub enum Left {
     /// What is there now.
     Stands,
     /// This, or nothing, and something else is there now.
-    Was(Option<Was>),
+    Was(Option<Box<Was>>),
 }
 
 /// A database in files that a command wrote.

@@ -284,7 +284,7 @@ pub(crate) fn brought_up(
             }
             (_, Left::Was(was)) => {
                 if let Some(it) = found.get_mut(at) {
-                    it.note = recorded(context, path, was.as_ref())?;
+                    it.note = recorded(context, path, was.as_deref())?;
                     it.shared = None;
                 }
             }

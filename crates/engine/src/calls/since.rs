@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use backout_files::{FileChange, Left, Past, Settled, Since, Was};
 use backout_model::ports::State;
 use backout_model::{
-    Effect, Event, JsonText, Key, Lsn, Operation, OperationId, Reach, Status, Target, TargetPath,
-    Verb,
+    Effect, Event, JsonText, Key, Lsn, Operation, OperationId, PromptId, Reach, Status, Target,
+    TargetPath, Verb,
 };
 use backout_storage::Filter;
 
@@ -128,7 +128,7 @@ impl Engine {
             Some(left) if left.is_file() => self.files.is_at_hand(left)?,
             Some(_) | None => true,
         };
-        Ok((is_had || !is_own).then(|| Left::Was(left.cloned())))
+        Ok((is_had || !is_own).then(|| Left::Was(left.cloned().map(Box::new))))
     }
 
     fn still_stands(&self, files: &Effect, name: &TargetPath) -> Result<bool, EngineError> {
@@ -205,6 +205,16 @@ impl Engine {
             }
         });
         Ok(Some(directories.collect()))
+    }
+
+    /// Settles the calls of a prompt that have written: that comes before what a command of the same prompt does.
+    pub(crate) fn settle_beside(&self, prompt: Option<&PromptId>) -> Result<(), EngineError> {
+        if prompt.is_none() {
+            return Ok(());
+        }
+        let mut open = self.store.armed()?;
+        open.retain(|operation| operation.prompt.as_ref() == prompt);
+        self.settle_those_written(&open)
     }
 
     /// Settles the calls of some operations that have written.

@@ -102,10 +102,7 @@ impl Engine {
         self.recover_the_dead()?;
         let context = self.context.clone();
         self.check_task(&context)?;
-        // What a tool of the same prompt wrote, and nobody told, comes before what the command does to it.
-        if let Some(prompt) = &context.prompt {
-            self.settle_those_written(&self.operations_of(prompt)?)?;
-        }
+        self.settle_beside(context.prompt.as_ref())?;
         let limits = Limits {
             copy_bytes_max: request.copy_bytes_max,
             over_limit: request.over_limit,
