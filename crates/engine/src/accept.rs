@@ -67,6 +67,8 @@ impl Engine {
             let done = at_the_time(outcomes);
             events.extend(self.what_follows(&first, id, &first.spread(&done))?);
             events.extend(never_done(id, outcomes));
+        } else {
+            events.extend(never_done(id, &self.not_come_to(&work)));
         }
         self.store.append(&Entry::of(events), Durability::Power)?;
         self.recovered(id, RecoveredAs::Kept, None, outcomes.unwrap_or_default())
@@ -99,6 +101,23 @@ impl Engine {
         self.store
             .append(&Entry::of(vec![event]), Durability::Power)?;
         self.recovered(id, RecoveredAs::Kept, None, outcomes)
+    }
+
+    /// Lists the targets that a write had not come to: nothing was kept of them, and nothing is to be taken back.
+    fn not_come_to(&self, work: &Work<'_>) -> Vec<TargetOutcome> {
+        if work.operation.verb == Verb::Run {
+            return Vec::new();
+        }
+        let examined = self.driver_of(&work.effect).and_then(|driver| {
+            let examined = driver.examine(&work.effect, false);
+            examined.map_err(EngineError::from)
+        });
+        let examined = examined.unwrap_or_default();
+        let mut left = work.examined(&examined);
+        left.retain(|(_, found)| found.is_some_and(|found| found.state == State::Before));
+        let why = || "it had not come to it".to_owned();
+        let skipped = |(target, _)| TargetOutcome::new(target, OutcomeKind::Skipped { why: why() });
+        left.into_iter().map(skipped).collect()
     }
 
     /// Looks which targets of an undo are as it was to make them.
