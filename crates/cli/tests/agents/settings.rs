@@ -509,7 +509,7 @@ fn a_file_that_cannot_be_written_shows_its_lines_all_the_same() {
     for is_link in [true, false] {
         let said = fails(&world, &["init", "claude-code", "-n"]);
         assert!(
-            said.contains("+") && said.contains("CLAUDE_CODE_SHELL_PREFIX"),
+            said.contains('+') && said.contains("CLAUDE_CODE_SHELL_PREFIX"),
             "{said}"
         );
         assert!(

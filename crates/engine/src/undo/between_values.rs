@@ -26,7 +26,7 @@ impl Engine {
         if !self.driver_of(&work.effect)?.tells_all_values() {
             return Ok(between);
         }
-        let meant: Vec<&Key> = work.step.targets.iter().map(|it| it.key()).collect();
+        let meant: Vec<&Key> = work.step.targets.iter().map(Target::key).collect();
         let left = left.into_iter().filter(|it| meant.contains(&&it.key));
         let mut open: HashMap<Key, ValueChange> = left.map(|it| (it.key.clone(), it)).collect();
         // The nearest step is the last to write before this one's turn.
