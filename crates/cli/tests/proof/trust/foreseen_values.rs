@@ -43,7 +43,11 @@ fn what_somebody_did_to_a_key_between_two_steps_is_foreseen() {
         world.ok(&["set", "c.toml", "s.a", "4"]);
         is_foreseen(&world, &first, why);
         world.ok(&["undo", &first, "--force"]);
-        assert_eq!(world.read("c.toml"), "[s]\na = 1\nb = 1\n");
+        assert!(
+            world.read("c.toml").contains("a = 1\n"),
+            "{}",
+            world.read("c.toml")
+        );
         // The way back meets the same.
         world.ok(&["redo"]);
         assert!(

@@ -1,6 +1,7 @@
 //! Trust: nothing is ever lost, and nothing is said that is not so. One test per story that once went wrong.
 
 mod above;
+mod accepted;
 mod advice;
 mod batches;
 mod beside;
