@@ -329,3 +329,24 @@ fn a_command_whose_time_was_up_is_exported_with_its_time() {
     assert!(made.unwrap().status.success());
     assert!(world.path("timed").exists() && !world.path("never").exists());
 }
+
+#[test]
+fn what_is_real_already_is_nothing_to_apply_and_holds_up_no_end() {
+    let world = World::new();
+    world.file("a", "1\n");
+    world.ok(&["sandbox", "start", "s"]);
+    world.ok(&["sandbox", "exec", "s", "-c", "echo 2 > a"]);
+    world.fails(1, &["sandbox", "end", "s"]);
+    // Somebody does the same.
+    world.file("a", "2\n");
+    let told = world.fails(1, &["sandbox", "apply", "s"]);
+    for part in [
+        "there is nothing left to apply",
+        "all that the sandbox `s` changed is real already",
+        "let it go with `backout sandbox end s`",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    world.ok(&["sandbox", "end", "s"]);
+    assert_eq!(world.read("a"), "2\n");
+}

@@ -50,7 +50,13 @@ pub(super) fn report(error: &SandboxError) -> Report {
         SandboxError::InTheWay { path } => Report::refused("nothing was exported")
             .because(format!("`{path}` is there already, and an export replaces nothing"))
             .next("take another name"),
-        SandboxError::Nothing { name } => Report::refused("nothing was applied")
+        SandboxError::Nothing {
+            name,
+            is_real: true,
+        } => Report::refused("there is nothing left to apply")
+            .because(format!("all that the sandbox `{name}` changed is real already"))
+            .next_call("let it go with {}", [call(&["end", name])]),
+        SandboxError::Nothing { name, .. } => Report::refused("nothing was applied")
             .because(format!("the sandbox `{name}` changes nothing of what was chosen")),
     }
 }

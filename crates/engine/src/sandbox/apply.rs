@@ -45,8 +45,13 @@ impl Engine {
         let before: Vec<(TargetPath, Baseline)> = prepared.baselines(selection);
         if before.is_empty() {
             prepared.let_go(self)?;
+            // Somebody did the same, or what was kept of a dead application was all of it.
+            let is_real = selection.is_everything() && open.manifest.is_pending();
+            if is_real {
+                self.note_real(&mut open, Vec::new(), true)?;
+            }
             let name = open.manifest.name.clone();
-            return Err(SandboxError::Nothing { name }.into());
+            return Err(SandboxError::Nothing { name, is_real }.into());
         }
         if !prepared.has_conflict(selection) {
             self.note_begun(&mut open, &before)?;

@@ -76,5 +76,7 @@ pub enum SandboxError {
     Nothing {
         /// The sandbox.
         name: String,
+        /// Whether all of it is real already.
+        is_real: bool,
     },
 }

@@ -132,7 +132,8 @@ impl LayersOf {
             Err(EngineError::Trial(TrialError::NothingChosen { .. })) => {
                 let name = self.manifest.sandbox.clone().unwrap_or_default();
                 self.let_go(engine)?;
-                Err(crate::SandboxError::Nothing { name }.into())
+                let is_real = false;
+                Err(crate::SandboxError::Nothing { name, is_real }.into())
             }
             Err(error) => {
                 self.let_go(engine)?;
