@@ -66,9 +66,10 @@ impl Engine {
             let first = self.whole_work(&about)?;
             let done = at_the_time(outcomes);
             events.extend(self.what_follows(&first, id, &first.spread(&done))?);
-            events.extend(never_done(id, outcomes));
+            let not_done = outcomes.iter().filter(|it| !it.kind.is_taken_back());
+            events.extend(never_done(id, not_done.map(|it| it.target.clone())));
         } else {
-            events.extend(never_done(id, &self.not_come_to(&work)));
+            events.extend(never_done(id, self.not_come_to(&work).into_iter()));
         }
         self.store.append(&Entry::of(events), Durability::Power)?;
         self.recovered(id, RecoveredAs::Kept, None, outcomes.unwrap_or_default())
@@ -104,7 +105,7 @@ impl Engine {
     }
 
     /// Lists the targets that a write had not come to: nothing was kept of them, and nothing is to be taken back.
-    fn not_come_to(&self, work: &Work<'_>) -> Vec<TargetOutcome> {
+    fn not_come_to(&self, work: &Work<'_>) -> Vec<Target> {
         if work.operation.verb == Verb::Run {
             return Vec::new();
         }
@@ -112,12 +113,12 @@ impl Engine {
             let examined = driver.examine(&work.effect, false);
             examined.map_err(EngineError::from)
         });
+        // Where nobody can look, all of it counts as done.
         let examined = examined.unwrap_or_default();
-        let mut left = work.examined(&examined);
-        left.retain(|(_, found)| found.is_some_and(|found| found.state == State::Before));
-        let why = || "it had not come to it".to_owned();
-        let skipped = |(target, _)| TargetOutcome::new(target, OutcomeKind::Skipped { why: why() });
-        left.into_iter().map(skipped).collect()
+        let is_left = |found: &Examined| found.state == State::Before;
+        let left = work.examined(&examined).into_iter();
+        let left = left.filter(|(_, found)| found.is_some_and(is_left));
+        left.map(|(target, _)| target).collect()
     }
 
     /// Looks which targets of an undo are as it was to make them.
@@ -184,11 +185,9 @@ fn at_the_time(outcomes: &[TargetOutcome]) -> Vec<TargetOutcome> {
     each.collect()
 }
 
-/// Says of an undo or a redo that is kept half done which of its targets it has nothing to do with: taking it back does not
-/// touch them.
-fn never_done(id: OperationId, outcomes: &[TargetOutcome]) -> Option<Event> {
-    let never = outcomes.iter().filter(|it| !it.kind.is_taken_back());
-    let never = never.map(|it| TargetOutcome::new(it.target.clone(), OutcomeKind::AlreadyGone));
+/// Says of what is kept half done which targets it has nothing to do with: taking it back does not touch them.
+fn never_done(id: OperationId, never: impl Iterator<Item = Target>) -> Option<Event> {
+    let never = never.map(|target| TargetOutcome::new(target, OutcomeKind::AlreadyGone));
     let never: Vec<TargetOutcome> = never.collect();
     (!never.is_empty()).then_some(Event::Undone {
         id,

@@ -32,6 +32,8 @@ struct Left {
     numbers: Numbers,
     /// Trees that came out of slots as copies: all in them has another number.
     copies: Numbers,
+    /// What was changed. A command that puts another directory in the place of one may only tell of what is in it.
+    changed: Vec<TargetPath>,
     /// What was taken or brought back by operations that do not say which inodes they left.
     untold: Vec<TargetPath>,
 }
@@ -79,7 +81,12 @@ impl<'r> Made<'r> {
             let mut parts = path.as_path().iter();
             parts.any(|part| name.as_path().file_name() == Some(part))
         };
+        let is_changed_inside = || {
+            let mut changed = left.changed.iter();
+            node.kind == Kind::Directory && changed.any(|name| name.is_below(path))
+        };
         left.numbers.contains(&number)
+            || is_changed_inside()
             || left.untold.iter().any(is_untold)
             || !left.copies.is_empty() && path.ancestors().any(is_in_copy)
     }
@@ -113,6 +120,7 @@ impl<'r> Made<'r> {
             let numbers = completion.identities.iter().flatten();
             left.numbers.extend(numbers.map(|identity| identity.ino));
             for change in recipe.changes {
+                left.changed.push(change.path().clone());
                 if let Change::Set { before, after, .. } = change {
                     kept.extend(tree_in_slot(&before));
                     come.extend(tree_in_slot(&after));
