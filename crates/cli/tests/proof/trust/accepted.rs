@@ -59,7 +59,7 @@ fn a_removal_that_died_and_was_accepted_is_undone() {
         for point in [
             "file.swapped#1",
             "file.swapped#3",
-            "file.parked#2",
+            "file.swap#4",
             "file.applied",
         ] {
             let story = with_files(size);
