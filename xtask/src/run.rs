@@ -36,9 +36,17 @@ pub(crate) fn run_all(steps: Vec<Step<'_>>) -> Result<(), String> {
     Ok(())
 }
 
-/// The cargo that runs us.
+/// The cargo that runs us. What it told us of this package does not go on: some build scripts run again when that changes, and
+/// with them half of the workspace is compiled anew.
 pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo
 }
 
 /// The project's root.
