@@ -109,25 +109,23 @@ impl Engine {
         if work.operation.verb == Verb::Run {
             return Vec::new();
         }
-        let examined = self.driver_of(&work.effect).and_then(|driver| {
-            let examined = driver.examine(&work.effect, false);
-            examined.map_err(EngineError::from)
-        });
         // Where nobody can look, all of it counts as done.
-        let examined = examined.unwrap_or_default();
+        let examined = self.looked_at(work).unwrap_or_default();
         let is_left = |found: &Examined| found.state == State::Before;
         let left = work.examined(&examined).into_iter();
         let left = left.filter(|(_, found)| found.is_some_and(is_left));
         left.map(|(target, _)| target).collect()
     }
 
+    /// Looks where each target stands.
+    fn looked_at(&self, work: &Work<'_>) -> Result<Vec<Examined>, EngineError> {
+        let driver = self.driver_of(&work.effect)?;
+        Ok(driver.examine(&work.effect, false)?)
+    }
+
     /// Looks which targets of an undo are as it was to make them.
     fn outcomes_by_look(&self, work: &Work<'_>) -> Vec<TargetOutcome> {
-        let examined = self.driver_of(&work.effect).and_then(|driver| {
-            let examined = driver.examine(&work.effect, false);
-            examined.map_err(EngineError::from)
-        });
-        let examined = match examined {
+        let examined = match self.looked_at(work) {
             Ok(examined) => examined,
             Err(error) => return failed_everywhere(&work.step.targets, &error),
         };

@@ -171,27 +171,7 @@ fn the_last_prompt_is_the_last_also_while_its_command_runs() {
     world.prompt("p1", "make a");
     world.tool_writes("p1", "c1", "a", "one");
     world.prompt("p2", "start it");
-    let script = "echo begun > begun; read -r line < fifo";
-    let fifo = std::process::Command::new("mkfifo")
-        .arg(world.path("fifo"))
-        .status();
-    assert!(fifo.unwrap().success());
-    let mut words = world.program();
-    words.args([
-        "--agent",
-        "claude-code",
-        "run",
-        "--session",
-        "s1",
-        "--",
-        "/bin/bash",
-        "-c",
-        script,
-    ]);
-    let mut running = words.spawn().unwrap();
-    while !world.path("begun").exists() {
-        std::thread::yield_now();
-    }
+    let mut running = world.command_at_work("begun");
     for more in [&["-n"][..], &[]] {
         let words = [&["rollback", "--prompt", "-1"], more].concat();
         let said = refused(&world, &words);

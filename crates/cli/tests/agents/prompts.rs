@@ -175,26 +175,7 @@ fn a_prompt_whose_command_still_runs_is_not_taken_back_in_part() {
     let world = World::new();
     world.prompt("p1", "start it");
     world.tool_writes("p1", "c1", "a.txt", "1");
-    let status = std::process::Command::new("mkfifo")
-        .arg(world.path("fifo"))
-        .status();
-    assert!(status.unwrap().success());
-    let mut words = world.program();
-    words.args([
-        "--agent",
-        "claude-code",
-        "run",
-        "--session",
-        "s1",
-        "--",
-        "/bin/bash",
-        "-c",
-        "echo begun > begun.txt; read -r line < fifo",
-    ]);
-    let mut running = words.spawn().unwrap();
-    while !world.path("begun.txt").exists() {
-        std::thread::yield_now();
-    }
+    let mut running = world.command_at_work("begun.txt");
     let refused = world
         .program()
         .args(["rollback", "--prompt", "-1"])

@@ -141,6 +141,20 @@ impl World {
         passed(&self.hook("claude-code", &with("PostToolUse")))
     }
 
+    /// Starts a shell command of the agent that writes a file and then waits for a line in `fifo`.
+    pub(crate) fn command_at_work(&self, begun: &str) -> std::process::Child {
+        let fifo = Command::new("mkfifo").arg(self.path("fifo")).status();
+        assert!(fifo.unwrap().success());
+        let line = format!("echo begun > {begun}; read -r line < fifo");
+        let mut words = self.program();
+        words.args(["--agent", "claude-code", "run", "--session", "s1"]);
+        let running = words.args(["--", "/bin/bash", "-c", &line]).spawn();
+        while !self.path(begun).exists() {
+            std::thread::yield_now();
+        }
+        running.unwrap()
+    }
+
     /// Lists operations, newest first.
     pub(crate) fn operations(&self) -> Vec<Value> {
         self.json(&["log", "-n", "0"])["operations"]
